@@ -105,7 +105,7 @@ pub(super) enum Gone {
 struct Output {
     /// The cell that runs.
     active: Option<(u32, Record)>,
-    /// What came between cells: the end of it, within a bound.
+    /// Output that came between cells: its end, within a bound.
     waiting: VecDeque<Frame>,
     waiting_bytes: usize,
     most_bytes: usize,
@@ -231,7 +231,7 @@ impl Process {
     }
 }
 
-/// What makes a process.
+/// The parts of a process that was started.
 struct Started {
     lasting: Lasting,
     stream: UnixStream,
@@ -257,7 +257,7 @@ impl Scratch {
     async fn remove(mut self) {
         if let Some(folder) = self.0.take() {
             let path = folder.keep();
-            // What another user owns in it stays in the system's folder for temporary files.
+            // Files of another user stay in the system's folder for temporary files.
             let _ = spawn_blocking(move || {
                 let _ = remove_folder(&path);
                 at_exit::folder_ended(&path);
@@ -338,7 +338,7 @@ fn own_variables(scratch: &Path) -> Vec<(String, std::ffi::OsString)> {
     variables
 }
 
-/// What the task that tends a process has.
+/// The state of the task that tends a process.
 struct Tending {
     lasting: Lasting,
     pipes: [(Stream, pipe::Receiver); 2],
@@ -397,7 +397,7 @@ impl Tending {
             };
             let ending = lasting.end().await;
             if gone.is_none() && !has_closed {
-                // What it sent before its end.
+                // The process sent the rest before its end.
                 let _ = timeout(REST, &mut frames).await;
             }
             gone.unwrap_or(Gone::Ended(ending))

@@ -37,7 +37,7 @@ class Channel:
         self.descriptor = descriptor
         self.frame_bytes = frame_bytes
         self.kernel = None
-        # What others write to descriptors 1 and 2: the reading ends, and their kinds.
+        # The reading ends of the pipes behind descriptors 1 and 2, and their kinds.
         self.pipes = pipes
         self.ready = select.poll()
         for pipe in pipes:
@@ -75,7 +75,7 @@ class Channel:
                 view = view[os.write(descriptor, view) :]
             return
         with self:
-            # What is in the pipes now came after the text that waits.
+            # The bytes in the pipes came after the text that waits.
             if data != "\n" and self.ready.poll(0):
                 self.flush_text()
                 self.drain()

@@ -60,32 +60,34 @@ class Kernel:
         cell.task = context.run(self.loop.create_task, self.run(cell, message["code"]))
 
     async def run(self, cell, code):
-        error = None
+        error = place = None
         try:
             try:
-                body, last = self.compiler.compile(code, cell.name)
+                body, last, expression = self.compiler.compile(code, cell.name)
                 if body is not None:
                     await self.evaluate(body)
                 value = None if last is None else await self.evaluate(last)
+                place = expression
                 if value is not None:
                     self.show(messages_of(value, is_last=True))
+                place = None
                 for figure in open_figures():
                     self.show(messages_of(figure))
             finally:
                 cell.is_open = False
         except BaseException as raised:
-            error = raised
-        self.finish(cell, error)
+            error = raised_by_cell(raised)
+        self.finish(cell, error, place)
 
     async def evaluate(self, code):
         value = eval(code, self.names)
         # Code with an `await` at its top gives a coroutine.
         return await value if code.co_flags & 0x80 else value
 
-    def finish(self, cell, error):
+    def finish(self, cell, error, place=None):
         if cell.is_over:
             return
-        found = None if error is None else error_of(error, cell.name)
+        found = None if error is None else error_of(error, cell.name, place)
         # The frames of the cell hold its values.
         if error is not None and error.__traceback__ is not None:
             traceback.clear_frames(error.__traceback__)
@@ -140,6 +142,8 @@ def run_coroutine(main, **options):
         asyncio.get_running_loop()
     except RuntimeError:
         return asyncio_run(main, **options)
+    if not asyncio.iscoroutine(main):
+        raise ValueError(f"a coroutine was expected, got {main!r}")
     ended, outcome, running = threading.Event(), {}, []
 
     async def run():
@@ -147,11 +151,14 @@ def run_coroutine(main, **options):
         return await main
 
     def work():
+        wrapped = run()
         try:
-            outcome["value"] = asyncio_run(run(), **options)
+            outcome["value"] = asyncio_run(wrapped, **options)
         except BaseException as error:
             outcome["error"] = error
         finally:
+            # One that did not begin is no mistake of the cell.
+            wrapped.close()
             ended.set()
 
     context = contextvars.copy_context()

@@ -24,7 +24,7 @@ use tokio::{
     },
     process::Command,
     sync::watch,
-    task::{coop::consume_budget, spawn_blocking},
+    task::{coop::consume_budget, spawn_blocking, yield_now},
     time::{sleep, timeout},
 };
 use tokio_util::sync::{CancellationToken, DropGuard};
@@ -366,15 +366,17 @@ impl Tending {
         let gone = {
             let frames = async {
                 loop {
+                    let bytes;
                     match frame::read(&mut reader, frame_bytes).await {
                         Ok(frame) => {
+                            bytes = frame.bytes();
                             if !take(frame, &told, &output) {
                                 return Fault::Malformed;
                             }
                         }
                         Err(fault) => return fault,
                     }
-                    consume_budget().await;
+                    give_way(bytes).await;
                 }
             };
             tokio::pin!(frames);
@@ -403,7 +405,7 @@ impl Tending {
             gone.unwrap_or(Gone::Ended(ending))
         };
         for (stream, pipe) in &pipes {
-            read_pipe(*stream, pipe, &output);
+            read_pipe(*stream, pipe, &output, PIPE_BYTES);
         }
         scratch.remove().await;
         told.send_modify(|progress| progress.gone = Some(gone));
@@ -445,19 +447,34 @@ async fn take_pipe(stream: Stream, pipe: &pipe::Receiver, output: &Mutex<Output>
         if !is_flowing {
             sleep(PATIENCE).await;
         }
-        let (taken, is_open) = read_pipe(stream, pipe, output);
+        let (taken, is_open) = read_pipe(stream, pipe, output, READ_BYTES);
         if !is_open {
             return;
         }
         is_flowing = taken >= READ_BYTES;
+        give_way(taken).await;
+    }
+}
+
+/// Lets other tasks go on after that many bytes of output. The budget of a task counts operations: a megabyte of short
+/// lines is one, and takes longer than all that is left to other tasks.
+async fn give_way(bytes: usize) {
+    if bytes >= READ_BYTES / 4 {
+        yield_now().await;
+    } else {
         consume_budget().await;
     }
 }
 
-/// Reads what is in a pipe, at most what a full one holds: how much, and whether more may come.
-fn read_pipe(stream: Stream, pipe: &pipe::Receiver, output: &Mutex<Output>) -> (usize, bool) {
+/// Reads the bytes that are in a pipe, up to about so many: how many, and whether more may come.
+fn read_pipe(
+    stream: Stream,
+    pipe: &pipe::Receiver,
+    output: &Mutex<Output>,
+    most: usize,
+) -> (usize, bool) {
     let (mut bytes, mut taken) = (vec![0; READ_BYTES], 0);
-    while taken < PIPE_BYTES {
+    while taken < most {
         match pipe.try_read(&mut bytes) {
             Ok(count @ 1..) => {
                 taken += count;

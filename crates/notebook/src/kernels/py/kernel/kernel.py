@@ -76,8 +76,12 @@ class Kernel:
             finally:
                 cell.is_open = False
         except BaseException as raised:
-            error = raised_by_cell(raised)
-        self.finish(cell, error, place)
+            error = raised
+        try:
+            self.finish(cell, error, place)
+        except BaseException:
+            # The host would wait for the end of the cell. Code of the cell has broken what this program needs.
+            os._exit(70)
 
     async def evaluate(self, code):
         value = eval(code, self.names)
@@ -87,7 +91,7 @@ class Kernel:
     def finish(self, cell, error, place=None):
         if cell.is_over:
             return
-        found = None if error is None else error_of(error, cell.name, place)
+        found = None if error is None else found_of(error, cell.name, place)
         # The frames of the cell hold its values.
         if error is not None and error.__traceback__ is not None:
             traceback.clear_frames(error.__traceback__)

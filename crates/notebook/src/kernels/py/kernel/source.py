@@ -115,6 +115,15 @@ def magic(word, rest):
     MAGICS[word](rest)
 
 
+def found_of(error, name, place):
+    """As `error_of`, or the least of it if the text cannot be made."""
+    try:
+        return error_of(raised_by_cell(error), name, place)
+    except Exception as failed:
+        message = f"its text cannot be made: {type(failed).__name__}"
+        return {"name": type(error).__name__, "message": message}
+
+
 def error_of(error, name, place):
     """An error as a message has it. `place` is the expression whose value was being shown."""
     try:

@@ -76,7 +76,6 @@ class _Call(Run):
             if isinstance(raised, (KeyboardInterrupt, SystemExit)):
                 raise
 
-
     def orphan(self, reason: str) -> None:
         super().orphan(reason)
         self.remote.lose_host(True)

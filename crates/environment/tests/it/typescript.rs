@@ -211,6 +211,13 @@ async fn tools_are_imports() {
     // Numbers are those of JavaScript.
     let expected = r#"{"result":{"args":{"owner":"me"},"eid":1,"big":9007199254740992.0}}"#;
     assert_eq!(output(&service, code).await.to_string(), expected);
+    // Arguments that cannot cross reject, too, and run no trap.
+    let code = "import { listIssues } from 'github';
+        const hostile: any = new Proxy({}, { get() { throw 1 }, ownKeys() { throw 2 } });
+        const call = listIssues(hostile);
+        return [call instanceof Promise, await call.catch((e) => e instanceof TypeError && e.message)]";
+    let expected = json!({ "result": [true, "arguments[0]: a Proxy cannot be cloned"] });
+    assert_eq!(output(&service, code).await, expected);
     let code = "import { listIssues } from 'github';
         const seen = [];
         for (const args of [{ owner: 5 }, { owner: 'nobody' }, 'me', undefined, { owner: 'me', x: 1n }])

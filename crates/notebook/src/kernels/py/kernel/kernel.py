@@ -77,10 +77,12 @@ class Kernel:
                 cell.is_open = False
         except BaseException as raised:
             error = raised
+        if self.channel.descriptor is None:
+            end_child(self.channel, error)
         try:
             self.finish(cell, error, place)
         except BaseException:
-            # The host would wait for the end of the cell. Code of the cell has broken what this program needs.
+            # Code has broken parts that this program needs. The host would wait for the end.
             os._exit(70)
 
     async def evaluate(self, code):
@@ -138,6 +140,19 @@ class Kernel:
             elif message["op"] == "exit":
                 self.is_closing = True
                 self.loop.call_soon_threadsafe(self.loop.stop)
+
+
+def end_child(channel, error):
+    """Ends a forked child that has come to the end of its parent's cell."""
+    code = 0 if error is None else 1
+    if isinstance(error, SystemExit):
+        code = error.code if isinstance(error.code, int) else int(error.code is not None)
+    elif error is not None:
+        text = found_of(error, "", None).get("traceback", type(error).__name__)
+        os.write(2, encoded(text + "\n"))
+    # The end of a line that has none.
+    channel.flush_child(1)
+    os._exit(code & 0xFF)
 
 
 def run_coroutine(main, **options):

@@ -24,7 +24,8 @@ class Compiler:
         self.names = []
 
     def compile(self, code, name):
-        """The code of the statements, that of the last expression, and its place; None if not there."""
+        """The code of the statements and of the last expression, and the place of that; None if it
+        is not there."""
         # Each line ends, as those of files do: carets are placed by that.
         lines = [line + "\n" for line in code.splitlines()]
         linecache.cache[name] = (len(code), None, lines, name)
@@ -146,7 +147,9 @@ def error_of(error, name, place):
     else:
         described = traceback.TracebackException(type(error), error, error.__traceback__)
         without_runner(described, set())
-        own_frames = [frame for frame in described.stack or [] if frame.filename.startswith("<cell ")]
+        own_frames = [
+            frame for frame in described.stack or [] if frame.filename.startswith("<cell ")
+        ]
         if place is not None and not own_frames:
             described.stack.insert(0, frame_of(*place))
         text = "".join(described.format())
@@ -163,7 +166,7 @@ def frame_of(name, expression):
     """The frame of an expression at the top of a cell."""
     if sys.version_info < (3, 11):
         return traceback.FrameSummary(name, expression.lineno, "<module>")
-    frame = traceback.FrameSummary(
+    return traceback.FrameSummary(
         name,
         expression.lineno,
         "<module>",
@@ -171,7 +174,6 @@ def frame_of(name, expression):
         colno=expression.col_offset,
         end_colno=expression.end_col_offset,
     )
-    return frame
 
 
 def raised_by_cell(error):

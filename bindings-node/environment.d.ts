@@ -139,7 +139,7 @@ export interface ProcessList {
   next: number | null;
 }
 
-/** What happened to a process. */
+/** An event of a process. */
 export type ProcessEvent =
   | { id: number; event: 'state'; data: { state: ProcessState } }
   | { id: number; event: 'stdout' | 'stderr'; data: { text: string } }

@@ -165,7 +165,7 @@ export interface CellResult {
   /** Whether a part of the output is markdown. */
   markdown: boolean;
   error?: CellError;
-  /** What the cell did to the state. */
+  /** The effect of the cell on the state. */
   state?: 'kept' | 'rolledBack' | 'reset';
 }
 

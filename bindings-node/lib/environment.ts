@@ -4,6 +4,8 @@
 // everything, keeps all state and words all messages; this module moves values, and has the objects that only JavaScript
 // has: iterators, abort signals, bindings.
 
+import { types } from 'node:util';
+
 import type {
   EnvironmentBindings,
   EnvironmentModule,
@@ -164,6 +166,8 @@ export class ProcessService {
         calls.delete(number);
       }
     };
+    // Errors about its answer have this name.
+    if (typeof service === 'string' && typeof name === 'string') Object.defineProperty(call, 'name', { value: `${service}.${name}` });
     const abort = (number: number): void => calls.get(number)?.abort();
     const given = typeof handler === 'function' ? call : handler;
     this.#door.call('tool', [service, name, description, given, abort]);
@@ -249,7 +253,7 @@ class Events implements AsyncIterableIterator<ProcessEvent> {
     this.#reader = reader;
     this.#next = next;
     this.#close = close;
-    // Whoever iterates gets it.
+    // An iteration gets the error.
     reader.catch(() => undefined);
   }
 
@@ -297,15 +301,15 @@ function bindingsOf(number: number, door: () => Door | undefined): EnvironmentBi
     stdout: (eid, bytes) => ask('stdout', eid, bytes),
     stderr: (eid, bytes) => ask('stderr', eid, bytes),
     output: (eid, fields) => ask('output', eid, fields),
-    error: (eid, error) => ask('error', eid, error instanceof Error ? plain(error) : error),
+    error: (eid, error) => ask('error', eid, types.isNativeError(error) || error instanceof Error ? plain(error) : error),
     invokeTool: async (eid, name, args) => door()?.call('invokeTool', [number, eid, name, args]),
   };
 }
 
-/** The fields of an error, which is no plain object. */
-function plain(error: Error): Record<string, string | undefined> {
-  const { name, message, stack } = error;
-  return { name, message, stack };
+/** The name and the message of an error. Its stack has the host's files, which clients must not see. */
+function plain(error: Error): Record<string, string> {
+  const { name, message } = error;
+  return { name, message };
 }
 
 /** A method of an object as a function, or what the object has in its place. */

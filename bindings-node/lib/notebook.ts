@@ -68,7 +68,7 @@ function withoutRuntime(given: Readonly<Record<string, unknown>>): {
   return { given: { ...given, js: rest }, runtime };
 }
 
-/** What `act` gives. An error of misuse has its `path`, with which its message begins. */
+/** The value of `act()`. An error of misuse has its `path`, with which its message begins. */
 function withPath<T>(act: () => T): T {
   try {
     return act();

@@ -65,6 +65,11 @@ impl PyRunHandle {
         self.handle.was_ended()
     }
 
+    /// The event loop of a call of a system has closed, or another loop takes its events.
+    fn lose_host(&self, is_lost: bool) {
+        self.handle.lose_host(is_lost);
+    }
+
     /// Whether this process is a forked child, and the run is in its parent.
     fn forked(&self) -> bool {
         !self.handle.is_here()

@@ -6,6 +6,7 @@ import { spawnSync } from 'node:child_process';
 import { createRequire } from 'node:module';
 import { test } from 'node:test';
 import { fileURLToPath } from 'node:url';
+import vm from 'node:vm';
 
 import {
   EXECUTION_EXIT_STATES,
@@ -175,6 +176,25 @@ test('tools are functions of this side', async () => {
   await service.shutdown();
 });
 
+test('a faulty answer is blamed on its tool', async () => {
+  class Row {}
+  const service = typescript();
+  const answers = { row: new Row(), map: { a: [new Map()] }, big: 1n };
+  for (const [name, answer] of Object.entries(answers)) service.tool('db', name, { description: '' }, () => answer);
+  const code = `import { row, map, big } from 'db';
+    const seen = [];
+    for (const tool of [row, map, big]) try { await tool() } catch (e) { seen.push(e.message) }
+    return seen;`;
+  const { output, error } = await ran(service, code);
+  assert.equal(error, null);
+  assert.deepEqual(output.result, [
+    'the answer of db.row: an instance of Row cannot be cloned',
+    'the answer of db.map.a[0] is a Map, which JSON has not',
+    'the answer of db.big is a bigint, which JSON has not',
+  ]);
+  await service.shutdown();
+});
+
 test('the signal of a call is aborted at the end of its execution', async () => {
   const service = typescript();
   const begun = deferred();
@@ -293,7 +313,7 @@ test('an environment of the caller runs code', async () => {
   assert.deepEqual(await ended({ other: ['output', 11, [1]] }), ['failed', 'TypeError: output must be a plain object, got an array']);
   service.tool('math', 'double', { description: '' }, ({ n }) => n * 2);
   assert.deepEqual((await run({ call: 'math.double' })).output, { answer: 2 });
-  assert.deepEqual(await ended({ call: 'math.half' }), ['failed', 'TypeError: there is no tool "math.half"; there are: math.double']);
+  assert.deepEqual(await ended({ call: 'math.half' }), ['failed', "TypeError: there is no tool 'math.half'; there are: math.double"]);
   const waits = await service.create({ code: JSON.stringify({ wait: true, out: ['on'] }) });
   for await (const { event } of service.events(waits.pid)) if (event === 'stdout') break;
   assert.equal((await service.kill(waits.pid)).state, 'terminating');
@@ -302,6 +322,22 @@ test('an environment of the caller runs code', async () => {
   assert.equal(await service.environmentDocs(), '# JSON');
   await service.shutdown();
   assert.equal(own.isDown, true);
+});
+
+test('an error of the host leaves its stack there', async () => {
+  const errors = [new RangeError('full'), vm.runInNewContext(`new TypeError('elsewhere')`), { message: 'given', stack: 'by hand' }];
+  const environment = {
+    async execute({ eid }, bindings) {
+      bindings.error(eid, errors[eid - 1]);
+      return 'failed';
+    },
+    async kill() {},
+  };
+  const service = new ProcessService({ environment });
+  const details = [];
+  for (const _ of errors) details.push((await ran(service, '')).errorDetails);
+  assert.deepEqual(details, [{ name: 'RangeError', message: 'full' }, { name: 'TypeError', message: 'elsewhere' }, { message: 'given', stack: 'by hand' }]);
+  await service.shutdown();
 });
 
 test('bindings refuse what is too large, and what JSON has not', async () => {

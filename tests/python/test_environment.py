@@ -4,6 +4,7 @@ the crate; here are those of this face."""
 from __future__ import annotations
 
 import asyncio
+import functools
 import gc
 import json
 import urllib.error
@@ -97,6 +98,14 @@ def test_problems_are_exceptions_with_a_code(typescript: Services) -> None:
         await refused(service.create(wrong), "bad-request", message)
         message = "limit must be a whole number from 1 to 200, got 201"
         await refused(service.list(limit=201), "bad-request", message)
+        message = "timeout_ms must be a whole number from 1 to 3600000, got 0"
+        await refused(service.create("", timeout_ms=0), "bad-request", message)
+        message = "exit_state must be one of 'failed', 'success', 'timeout', 'canceled', got 'done'"
+        state: Any = "done"
+        await refused(service.list(exit_state=state), "bad-request", message)
+        infinite: Any = float("inf")
+        message = "timeout_ms is Infinity, which JSON has not"
+        await refused(service.create("", timeout_ms=infinite), "bad-request", message)
         pid = (await service.create("", autorun=False))["pid"]
         await refused(service.kill(pid), "already-idle", "process 1 is idle already")
         await service.run(pid)
@@ -213,6 +222,71 @@ def test_tools_are_functions_of_this_side(typescript: Services) -> None:
                 service.tool("github", "list-issues", description, list_issues)
 
     in_loop(main)()
+
+
+def test_a_faulty_answer_is_blamed_on_its_tool(typescript: Services) -> None:
+    class Row:
+        pass
+
+    answers: dict[str, Any] = {"row": Row(), "set": {"a": [{1}]}}
+    code = """import { row, set } from 'db';
+        const seen: any[] = [];
+        for (const tool of [row, set]) try { await tool() } catch (e) { seen.push(e.message) }
+        return seen;"""
+
+    async def main() -> None:
+        async with typescript() as service:
+            for name, answer in answers.items():
+                handler = functools.partial(lambda given, _, __: given, answer)
+                service.tool("db", name, {"description": ""}, handler)
+            record = await ran(service, code)
+            assert record["error"] is None
+            assert record["output"]["result"] == [
+                "the answer of db.row: an instance of Row cannot be cloned",
+                "the answer of db.set.a[0] is a Set, which JSON has not",
+            ]
+
+    in_loop(main)()
+
+
+@pytest.mark.parametrize("is_lasting", [False, True])
+def test_a_call_of_a_loop_that_has_closed_fails(typescript: Services, is_lasting: bool) -> None:
+    service = typescript()
+    code = "import { wait } from 'shop'; await wait()"
+    begun = asyncio.Event()
+
+    async def wait(_: Any, __: ToolContext) -> None:
+        begun.set()
+        await asyncio.get_running_loop().create_future()
+
+    async def create() -> int:
+        pid = (await service.create(code))["pid"]
+        await begun.wait()
+        return pid
+
+    async def end(pid: int) -> Any:
+        return await service.wait(pid)
+
+    # Neither loop cancels its tasks, as `asyncio.run` does.
+    first, second = asyncio.new_event_loop(), asyncio.new_event_loop()
+    try:
+        if is_lasting:
+            service.tool("shop", "wait", {"description": ""}, wait)
+        else:
+
+            async def register() -> None:
+                service.tool("shop", "wait", {"description": ""}, wait)
+
+            first.run_until_complete(register())
+        pid = first.run_until_complete(create())
+        first.close()
+        gc.collect()
+        record = second.run_until_complete(end(pid))
+        assert record["error"].startswith("Error: the event loop of the function has closed")
+        second.run_until_complete(service.shutdown())
+    finally:
+        first.close()
+        second.close()
 
 
 def test_the_signal_of_a_call_is_set_at_the_end_of_its_execution(typescript: Services) -> None:

@@ -76,6 +76,10 @@ class _Call(Run):
             if isinstance(raised, (KeyboardInterrupt, SystemExit)):
                 raise
 
+    def orphan(self, reason: str) -> None:
+        super().orphan(reason)
+        self.remote.lose_host(True)
+
 
 async def _awaited(value: Awaitable[Any]) -> Any:
     return await value
@@ -87,6 +91,7 @@ class _LastingCall(_Call):
     def orphan(self, reason: str) -> None:  # noqa: ARG002
         with self.lock:
             self.orphaned = True
+        self.remote.lose_host(True)
 
 
 class Door:

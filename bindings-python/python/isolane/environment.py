@@ -104,7 +104,7 @@ class ProcessList(TypedDict):
 
 
 class ProcessEvent(TypedDict):
-    """What happened to a process."""
+    """An event of a process."""
 
     id: int
     event: Literal["state", "stdout", "stderr", "output", "exit", "process"]
@@ -334,7 +334,7 @@ class ProcessService:
         self, code: str, *, timeout_ms: int | None = None, autorun: bool = True
     ) -> ProcessRecord:
         """Creates a process, and queues it unless `autorun` is false."""
-        process = {"code": code, "timeoutMs": timeout_ms, "autorun": autorun}
+        process = {"code": code, "timeout_ms": timeout_ms, "autorun": autorun}
         return cast(ProcessRecord, await self._door.call("create", process))
 
     async def get(self, pid: int) -> ProcessRecord:
@@ -350,7 +350,7 @@ class ProcessService:
         before: int | None = None,
     ) -> ProcessList:
         """The records of many processes, newest first."""
-        query = {"state": state, "exitState": exit_state, "limit": limit, "before": before}
+        query = {"state": state, "exit_state": exit_state, "limit": limit, "before": before}
         return cast(ProcessList, await self._door.call("list", query))
 
     async def wait(self, pid: int, longest_ms: int | None = None) -> ProcessRecord:
@@ -421,6 +421,9 @@ class ProcessService:
                 return await answer if inspect.isawaitable(answer) else answer
             finally:
                 del signals[number]
+
+        # Errors about its answer have this name.
+        call.__name__ = call.__qualname__ = f"{service}.{name}"
 
         def abort(number: int) -> None:
             if number in signals:

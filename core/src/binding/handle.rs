@@ -45,6 +45,11 @@ pub(crate) trait RunControl: Recipient + fmt::Debug {
     /// Terminates it for its caller.
     fn terminate(self: Arc<Self>, reason: Option<&str>);
 
+    /// No thread of the host takes its events any more, or one does again: see [`RunHandle::lose_host`].
+    fn lose_host(&self, is_lost: bool) {
+        let _ = is_lost;
+    }
+
     /// Answers its call of that number; an answer that comes too late is dropped.
     fn reply(self: Arc<Self>, call: u64, completion: Completion);
 
@@ -172,6 +177,15 @@ impl RunHandle {
     #[must_use]
     pub fn was_ended(&self) -> bool {
         !self.run.running() && self.here().is_some_and(|run| run.was_ended())
+    }
+
+    /// Says that nobody takes the events of a call of a system (`true`), because the event loop of its caller has closed, or
+    /// that another loop takes them (`false`). Meanwhile the functions of the call throw, those that were called before
+    /// too: their system would wait for ever. Does nothing for runs and cells.
+    pub fn lose_host(&self, is_lost: bool) {
+        if let Some(run) = self.here() {
+            run.lose_host(is_lost);
+        }
     }
 
     /// The reports from that index on, each a message of its own. Costs a copy of each.

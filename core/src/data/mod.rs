@@ -3,6 +3,7 @@
 pub(crate) mod cause;
 pub(crate) mod cell;
 pub(crate) mod console_line;
+pub(crate) mod date;
 pub(crate) mod extension;
 pub(crate) mod inspect;
 pub(crate) mod journal;

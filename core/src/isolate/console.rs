@@ -162,11 +162,9 @@ fn count(state: &State, label: Box<str>) {
 }
 
 fn write(state: &State, level: LogLevel, args: &[Raw]) -> Outcome<()> {
-    // It stays charged: the host keeps it until the run ends.
     let args = clone_args_out(state, args, Crossing::Log, "arguments")?;
     let args = if state.refusal(&args).is_some() { held(state, &args) } else { args };
-    state.keep_for_now(LOG_BYTES);
-    state.embedder().log(level, args);
+    state.log(level, args);
     Ok(())
 }
 
@@ -289,7 +287,18 @@ impl State {
         writer.string(text);
         let args = writer.finish();
         self.charge(args.held_bytes());
-        self.keep_for_now(LOG_BYTES);
-        self.embedder().log(level, args);
+        self.log(level, args);
+    }
+
+    /// Passes a log on, which is charged already. If the host keeps it until the run ends, it stays charged.
+    fn log(&self, level: LogLevel, args: Value) {
+        let embedder = self.embedder();
+        if embedder.keeps_logs() {
+            self.keep_for_now(LOG_BYTES);
+            return embedder.log(level, args);
+        }
+        let bytes = args.held_bytes();
+        embedder.log(level, args);
+        self.discharge(bytes);
     }
 }

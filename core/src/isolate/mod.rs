@@ -102,8 +102,13 @@ pub(crate) trait Embedder: Send + Sync {
     /// The part of a message that the host cannot hold, if there is one.
     fn refusal(&self, message: &Value) -> Option<Refusal>;
 
-    /// Keeps a log.
+    /// Passes a log on, and keeps it if [`Embedder::keeps_logs`].
     fn log(&self, level: LogLevel, args: Value);
+
+    /// Whether logs are kept until the run ends, and so count against its limit.
+    fn keeps_logs(&self) -> bool {
+        true
+    }
 
     /// Takes the outcome of a call that the host made.
     fn function_settled(&self, call: u32, completion: Completion);

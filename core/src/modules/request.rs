@@ -257,7 +257,7 @@ pub(super) fn check_global_name(name: &str) -> Result<(), Error> {
             "globals.{shown}: this name cannot be given another value"
         )));
     }
-    if RESERVED_WORDS.contains(&name) {
+    if is_reserved_word(name) {
         return Err(type_error(format!("globals.{shown}: a reserved word cannot be a global")));
     }
     let mut chars = name.chars();
@@ -271,6 +271,12 @@ pub(super) fn check_global_name(name: &str) -> Result<(), Error> {
         return Ok(());
     }
     Err(type_error(format!("globals[{shown:?}]: a global must be a valid identifier")))
+}
+
+/// Whether strict module code cannot bind that word.
+#[must_use]
+pub fn is_reserved_word(word: &str) -> bool {
+    RESERVED_WORDS.contains(&word)
 }
 
 /// Names whose value is fixed on the global object, or that name the global object.

@@ -51,6 +51,9 @@ pub struct SessionRequest {
     pub interleave: bool,
     /// The bytes of the largest state that a checkpoint is taken of, as the caller wrote it; 64 MiB when `None`.
     pub checkpoint_bytes: Option<f64>,
+    /// Whether the results of cells have their logs, which count against the limit until their cell ends. Without, a log
+    /// counts until `RunInterceptor::logged` and `Host::logged` have returned: for a host that passes logs on.
+    pub keeps_logs: bool,
     /// The part of the extension that cells and modules see, if there is one. It is opened when the session begins, and when it is
     /// reset. Code may declare its names anew, as those of globals.
     pub extension: Option<Arc<ExtensionRequest>>,
@@ -76,6 +79,7 @@ impl Default for SessionRequest {
             memory_limit_bytes: None,
             interleave: false,
             checkpoint_bytes: None,
+            keeps_logs: true,
             extension: None,
             interceptor: None,
             native: NativeFunctions::default(),

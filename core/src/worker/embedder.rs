@@ -38,6 +38,7 @@ pub(crate) struct RemoteEmbedder {
     pub(crate) termination: Arc<Termination>,
     memory_limit: usize,
     report: bool,
+    keeps_logs: bool,
     validated_kinds: Kinds,
     safety_cap: Duration,
     /// The CPU time of its earlier turns, and the beginning of the present one.
@@ -92,6 +93,7 @@ pub(crate) struct Shared {
 pub(crate) struct About {
     pub(crate) memory_limit: usize,
     pub(crate) report: bool,
+    pub(crate) keeps_logs: bool,
     pub(crate) refusable: Kinds,
     pub(crate) safety_cap: Duration,
 }
@@ -103,6 +105,7 @@ impl RemoteEmbedder {
             termination: Arc::default(),
             memory_limit: about.memory_limit,
             report: about.report,
+            keeps_logs: about.keeps_logs,
             validated_kinds: about.refusable,
             safety_cap: about.safety_cap,
             computed: Mutex::new((Duration::ZERO, ThreadTime::now())),
@@ -365,6 +368,10 @@ impl Embedder for RemoteEmbedder {
 
     fn log(&self, level: LogLevel, args: Value) {
         self.tell(ToHost::Log(ExecutionLog::now(level, args)));
+    }
+
+    fn keeps_logs(&self) -> bool {
+        self.keeps_logs
     }
 
     fn function_settled(&self, call: u32, completion: Completion) {

@@ -109,7 +109,8 @@ fn run(
         exit(1);
     }
     let (report, refusable) = (request.report, validated_kinds);
-    let about = About { memory_limit, report, refusable, safety_cap };
+    let keeps_logs = true;
+    let about = About { memory_limit, report, keeps_logs, refusable, safety_cap };
     let embedder = Arc::new(RemoteEmbedder::new(Arc::clone(wire), &about));
     let isolates: Arc<dyn Embedder> = Arc::clone(&embedder) as Arc<dyn Embedder>;
     let (end, isolate) =

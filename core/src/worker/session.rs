@@ -53,7 +53,7 @@ pub(super) fn serve(
         exit(1);
     }
     let (memory_limit, safety_cap) = (open.request.memory_limit(), open.safety_cap);
-    let interleaves = open.request.interleave;
+    let (interleaves, keeps_logs) = (open.request.interleave, open.request.keeps_logs);
     let memory_limit = usize::try_from(memory_limit).unwrap_or(usize::MAX);
     // Without memory for an isolate, or with a state that is none of its home, the worker ends, which the host notices.
     let lease = if open.request.extension.is_some() {
@@ -67,6 +67,7 @@ pub(super) fn serve(
         wire: Arc::clone(wire),
         isolate,
         memory_limit,
+        keeps_logs,
         safety_cap,
         shared: Shared { outcomes: Arc::new(Mutex::new(outcomes)), ..Shared::default() },
         calls: Vec::new(),
@@ -114,6 +115,7 @@ struct Session {
     wire: Arc<Mutex<Wire>>,
     isolate: Box<SessionIsolate>,
     memory_limit: usize,
+    keeps_logs: bool,
     safety_cap: Duration,
     shared: Shared,
     /// Calls that came too late for the cell in which the host made them. The host gives each a cell of its own.
@@ -241,7 +243,7 @@ impl Session {
     /// The settings of a cell.
     fn about(&self, report: bool, refusable: Kinds) -> About {
         let (memory_limit, safety_cap) = (self.memory_limit, self.safety_cap);
-        About { memory_limit, report, refusable, safety_cap }
+        About { memory_limit, report, keeps_logs: self.keeps_logs, refusable, safety_cap }
     }
 
     /// The work for the isolate; `None` if the worker has no such call, about which the host cannot be mistaken.

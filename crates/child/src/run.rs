@@ -48,9 +48,9 @@ pub enum Ending {
 /// A process that has ended.
 #[derive(Debug)]
 pub struct Ended {
-    /// What is kept of its standard output.
+    /// The kept part of its standard output.
     pub stdout: Output,
-    /// What is kept of its standard error.
+    /// The kept part of its standard error.
     pub stderr: Output,
     /// How it ended.
     pub ending: Ending,

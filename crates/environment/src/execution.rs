@@ -125,7 +125,7 @@ pub struct ErrorDetails {
     pub column: Option<u32>,
 }
 
-/// What an environment says of a failure: a text, or the fields of an error.
+/// An environment's report of a failure: a text, or the fields of an error.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ExecutionFailure {
     /// A text.

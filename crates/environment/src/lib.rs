@@ -5,7 +5,6 @@
 //! A [`ProcessService`] gives an environment work and keeps the records.
 
 mod bindings;
-mod date;
 pub mod door;
 mod environment;
 mod event;
@@ -32,7 +31,7 @@ pub use execution::{
 pub use options::{Log, ProcessServiceOptions};
 pub use problem::{ProblemType, ProcessError};
 pub use record::{ProcessList, ProcessRecord, ProcessState, StreamInfo};
-pub use request::{ListQuery, NewProcess, RunQuery};
+pub use request::{ListQuery, NewProcess, RunQuery, whole_number};
 pub use service::{ProcessService, WeakProcessService};
 pub use stats::{Histogram, ServiceStats, ToolCount};
 pub use tokio_util::sync::CancellationToken;

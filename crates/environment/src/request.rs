@@ -3,10 +3,12 @@
 //! In: JSON, or the pairs of a query. Out: typed requests, or a problem `bad-request` that names the field. HTTP and the
 //! languages' faces read with the same functions.
 
-use isolane::unknown_name;
-use serde_json::{Map, Value};
+use isolane::{Spelling, unknown_name};
+use serde_json::{Map, Number, Value};
 
-use crate::{EXECUTION_EXIT_STATES, ExecutionExitState, ProcessError, ProcessState};
+use crate::{
+    EXECUTION_EXIT_STATES, ExecutionExitState, ProcessError, ProcessState, options::spelled,
+};
 
 /// A process to be created.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -30,15 +32,35 @@ impl NewProcess {
     /// # Errors
     /// `bad-request`: a wrong type or range, an unknown field.
     pub fn from_json(body: &Value) -> Result<Self, ProcessError> {
-        let fields = object(Some(body), &["code", "timeoutMs", "autorun"])?;
+        Self::from_spelled(body, Spelling::Camel)
+    }
+
+    /// The same, with names as a language spells them.
+    pub(crate) fn from_spelled(body: &Value, spelling: Spelling) -> Result<Self, ProcessError> {
+        let timeout = spelled("timeout_ms", spelling);
+        let fields = object(Some(body), &["code", &timeout, "autorun"])?;
         let code = match fields.get("code") {
             Some(Value::String(code)) => code.clone(),
             Some(other) => return Err(wrong("code", "a string", other)),
             None => return Err(ProcessError::bad_request("code is missing")),
         };
-        let timeout_ms = whole(&fields, "timeoutMs")?;
+        let timeout_ms = whole(&fields, &timeout)?;
         let autorun = flag(&fields, "autorun")?.unwrap_or(true);
         Ok(Self { code, timeout_ms, autorun })
+    }
+
+    /// # Errors
+    /// `bad-request`: a time limit that is longer than that, or none.
+    pub(crate) fn check(&self, most_ms: u64, spelling: Spelling) -> Result<(), ProcessError> {
+        match self.timeout_ms.filter(|asked| !(1..=most_ms).contains(asked)) {
+            None => Ok(()),
+            Some(asked) => {
+                let name = spelled("timeout_ms", spelling);
+                let message =
+                    format!("{name} must be a whole number from 1 to {most_ms}, got {asked}");
+                Err(ProcessError::bad_request(message))
+            }
+        }
     }
 }
 
@@ -90,7 +112,7 @@ impl ListQuery {
         let mut fields = Map::new();
         for (name, text) in pairs {
             let value = match name {
-                // What is no number stays a text, which is refused as one.
+                // A text that is no number is refused as a text.
                 "limit" | "before" => match text.parse::<u64>() {
                     Ok(number) => number.into(),
                     Err(_) => text.into(),
@@ -110,9 +132,15 @@ impl ListQuery {
     /// # Errors
     /// As [`from_pairs`](Self::from_pairs).
     pub fn from_json(query: &Value) -> Result<Self, ProcessError> {
-        let fields = object(Some(query), &["state", "exitState", "limit", "before"])?;
+        Self::from_spelled(query, Spelling::Camel)
+    }
+
+    /// The same, with names as a language spells them.
+    pub(crate) fn from_spelled(query: &Value, spelling: Spelling) -> Result<Self, ProcessError> {
+        let exit = spelled("exit_state", spelling);
+        let fields = object(Some(query), &["state", &exit, "limit", "before"])?;
         let state = word(&fields, "state", &ProcessState::ALL.map(ProcessState::as_str))?;
-        let exit_state = word(&fields, "exitState", &EXECUTION_EXIT_STATES)?;
+        let exit_state = word(&fields, &exit, &EXECUTION_EXIT_STATES)?;
         let limit = whole(&fields, "limit")?.unwrap_or(50);
         let query = Self {
             state: state.and_then(ProcessState::named),
@@ -169,13 +197,18 @@ fn whole(fields: &Map<String, Value>, name: &str) -> Result<Option<u64>, Process
     let Value::Number(number) = value else {
         return Err(wrong(name, "a whole number", value));
     };
-    // Numbers of JavaScript come as floating-point numbers.
-    let float = number.as_f64().filter(|float| float.fract() == 0.0 && (0.0..1e15).contains(float));
-    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "whole, in range")]
-    let whole = number.as_u64().or(float.map(|float| float as u64));
-    whole.map(Some).ok_or_else(|| {
+    whole_number(number).map(Some).ok_or_else(|| {
         ProcessError::bad_request(format!("{name} must be a whole number, got {number}"))
     })
+}
+
+/// A number of JSON that is whole and not negative. Those of JavaScript come as floating-point numbers, and count up to
+/// 10^15.
+#[must_use]
+pub fn whole_number(number: &Number) -> Option<u64> {
+    let float = number.as_f64().filter(|float| float.fract() == 0.0 && (0.0..1e15).contains(float));
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "whole, in range")]
+    number.as_u64().or(float.map(|float| float as u64))
 }
 
 fn word<'f>(
@@ -188,7 +221,10 @@ fn word<'f>(
         Some(word) if words.contains(&word) => Ok(Some(word)),
         _ => {
             let words: Vec<String> = words.iter().map(|word| format!("'{word}'")).collect();
-            let shown: String = value.to_string().chars().take(100).collect();
+            let shown: String = match value {
+                Value::String(text) => format!("'{}'", text.chars().take(100).collect::<String>()),
+                other => kind(other).to_owned(),
+            };
             let message = format!("{name} must be one of {}, got {shown}", words.join(", "));
             Err(ProcessError::bad_request(message))
         }
@@ -268,7 +304,7 @@ mod tests {
         assert_eq!(refused("limit", "x"), "limit must be a whole number, got a string");
         assert_eq!(
             refused("state", "done"),
-            "state must be one of 'idle', 'queued', 'running', 'terminating', got \"done\""
+            "state must be one of 'idle', 'queued', 'running', 'terminating', got 'done'"
         );
         assert_eq!(refused("Limit", "1"), "unknown option 'Limit'; did you mean 'limit'?");
     }

@@ -1,7 +1,8 @@
 //! The bodies of requests.
 //!
 //! In: a request. Out: JSON, or the problem: too large, too slow, no JSON, another media type. A body that nobody wants
-//! is read all the same, up to a bound, so that its sender gets to read the answer.
+//! is read all the same, up to a bound and while its sender reads the answer: a connection that ends with unread bytes
+//! may lose the answer.
 
 use std::time::Duration;
 
@@ -15,7 +16,7 @@ use isolane_environment::ProblemType;
 use serde_json::Value;
 use tokio::time::timeout;
 
-use crate::{app::App, problem::Problem};
+use crate::{app::App, problem::Problem, strict_json};
 
 /// The bytes that are read of a body that nobody wants, and the time for it.
 const MOST_DISCARDED: usize = 16 << 20;
@@ -31,31 +32,39 @@ const LEAST_TIME: Duration = Duration::from_secs(30);
 pub(crate) async fn json(app: &App, request: Request) -> Result<Option<Value>, Problem> {
     let media_type = media_type(request.headers());
     if media_type.as_deref().is_some_and(|media_type| media_type != "application/json") {
-        discard(request).await;
+        discard(app, request);
         return Err(not_json());
     }
-    let bytes = read(request, app.max_body_bytes).await?;
+    let bytes = read(app, request).await?;
     if bytes.is_empty() {
         return Ok(None);
     }
     if media_type.is_none() {
         return Err(not_json());
     }
-    // Its nesting is bounded by the reader's own limit: 127 arrays.
-    serde_json::from_slice(&bytes)
+    strict_json::read(&bytes)
         .map(Some)
         .map_err(|error| Problem::bad_request(format!("the body is no valid JSON: {error}")))
 }
 
-/// Reads a body to its end, and throws it away.
-pub(crate) async fn discard(request: Request) {
+/// Reads a body to its end, and throws it away. The answer does not wait for it.
+pub(crate) fn discard(app: &App, request: Request) {
     if request.headers().contains_key(header::EXPECT) {
         // The client waits for leave to send it.
         return;
     }
-    let mut body = request.into_body();
-    // It does not matter whether all of it was read.
-    let _ = timeout(DISCARD_TIME, discard_frames(&mut body, MOST_DISCARDED)).await;
+    discard_rest(app, request.into_body());
+}
+
+fn discard_rest(app: &App, mut body: Body) {
+    let closing = app.closing.clone();
+    // The task ends by itself: nobody waits for it. It does not matter whether all of the body was read.
+    drop(tokio::spawn(async move {
+        tokio::select! {
+            () = closing.cancelled() => {}
+            _ = timeout(DISCARD_TIME, discard_frames(&mut body, MOST_DISCARDED)) => {}
+        }
+    }));
 }
 
 fn not_json() -> Problem {
@@ -63,9 +72,10 @@ fn not_json() -> Problem {
     Problem::new(ProblemType::UnsupportedMediaType, detail)
 }
 
+/// The connection ends with this answer: the rest of the body would stand before the next request.
 fn too_large(most: usize) -> Problem {
     let detail = format!("the body is larger than {most} bytes");
-    Problem::new(ProblemType::TooLarge, detail)
+    Problem::new(ProblemType::TooLarge, detail).and_close()
 }
 
 /// The media type without its parameters.
@@ -75,17 +85,23 @@ fn media_type(headers: &HeaderMap) -> Option<String> {
     Some(text.split(';').next().unwrap_or_default().trim().to_ascii_lowercase())
 }
 
-async fn read(request: Request, most: usize) -> Result<Bytes, Problem> {
+async fn read(app: &App, request: Request) -> Result<Bytes, Problem> {
+    let most = app.max_body_bytes;
     let declared = request.headers().get(header::CONTENT_LENGTH);
     let declared = declared.and_then(|value| value.to_str().ok()?.parse::<usize>().ok());
     if declared.is_some_and(|declared| declared > most) {
-        discard(request).await;
+        discard(app, request);
         return Err(too_large(most));
     }
     let mut body = request.into_body();
     let time = LEAST_TIME + Duration::from_secs((most >> 16) as u64);
     match timeout(time, frames(&mut body, most)).await {
-        Ok(read) => read,
+        Ok(Ok(Some(bytes))) => Ok(bytes),
+        Ok(Ok(None)) => {
+            discard_rest(app, body);
+            Err(too_large(most))
+        }
+        Ok(Err(problem)) => Err(problem),
         Err(_) => {
             let detail = format!("the body did not arrive within {} s", time.as_secs());
             Err(Problem::bad_request(detail))
@@ -93,19 +109,19 @@ async fn read(request: Request, most: usize) -> Result<Bytes, Problem> {
     }
 }
 
-async fn frames(body: &mut Body, most: usize) -> Result<Bytes, Problem> {
+/// The bytes of a body; `None` if there are too many.
+async fn frames(body: &mut Body, most: usize) -> Result<Option<Bytes>, Problem> {
     let mut bytes = Vec::new();
     while let Some(frame) = body.frame().await {
         let frame =
             frame.map_err(|error| Problem::bad_request(format!("the body is broken: {error}")))?;
         let Ok(data) = frame.into_data() else { continue };
         if bytes.len() + data.len() > most {
-            let _ = timeout(DISCARD_TIME, discard_frames(body, MOST_DISCARDED)).await;
-            return Err(too_large(most));
+            return Ok(None);
         }
         bytes.extend_from_slice(&data);
     }
-    Ok(bytes.into())
+    Ok(Some(bytes.into()))
 }
 
 async fn discard_frames(body: &mut Body, most: usize) {

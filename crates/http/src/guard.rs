@@ -38,7 +38,7 @@ pub(crate) async fn guard(State(app): State<SharedApp>, request: Request, next: 
             Err(_) => Problem::internal("a handler panicked").into_response(),
         },
         Err(problem) => {
-            discard(request).await;
+            discard(&app, request);
             problem.into_response()
         }
     };

@@ -23,6 +23,7 @@ mod processes;
 mod rate;
 mod reply;
 mod server;
+mod strict_json;
 mod tools;
 
 pub use options::{ListenOptions, RateLimit};

@@ -7,7 +7,7 @@ use std::fmt;
 use isolane::{
     Error, ErrorKind, OptionDeclaration, OptionKind, Spelling, unknown_name, wrong_type,
 };
-use isolane_environment::Log;
+use isolane_environment::{Log, whole_number};
 use serde_json::{Map, Value};
 
 /// The fewest characters of a token.
@@ -179,11 +179,7 @@ fn whole<N: TryFrom<u64>>(name: &str, value: &Value, least: u64, most: u64) -> R
     let Value::Number(number) = value else {
         return Err(wrong_type(name, "a number", kind(value)));
     };
-    // Numbers of JavaScript come as floating-point numbers.
-    let float = number.as_f64().filter(|float| float.fract() == 0.0 && (0.0..1e15).contains(float));
-    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "whole, in range")]
-    let whole = number.as_u64().or(float.map(|float| float as u64));
-    let whole = whole.filter(|whole| (least..=most).contains(whole));
+    let whole = whole_number(number).filter(|whole| (least..=most).contains(whole));
     let whole = whole.and_then(|whole| N::try_from(whole).ok());
     whole.ok_or_else(|| out_of_range(name, least, most, &number.to_string()))
 }

@@ -52,6 +52,11 @@ impl Problem {
         Self { header: Some(retry), ..Self::new(code, detail) }
     }
 
+    /// The connection ends with this answer.
+    pub(crate) fn and_close(self) -> Self {
+        Self { header: Some((header::CONNECTION, HeaderValue::from_static("close"))), ..self }
+    }
+
     /// A failure, whose text is for the log alone.
     pub(crate) fn internal(text: impl Into<String>) -> Self {
         Self::new(ProblemType::Internal, text)

@@ -19,7 +19,7 @@ pub(crate) const METRICS: &str = "text/plain; version=0.0.4; charset=utf-8";
 pub(crate) const HTML: &str = "text/html; charset=utf-8";
 pub(crate) const EVENT_STREAM: &str = "text/event-stream";
 
-/// What a handler answers.
+/// The answer of a handler.
 pub(crate) type Reply = Result<Response, Problem>;
 
 /// A value as JSON.

@@ -157,7 +157,7 @@ fn router(app: &SharedApp) -> Router {
         .with_state(Arc::clone(app))
 }
 
-/// What connections share.
+/// The parts that all connections share.
 #[derive(Clone, Debug)]
 struct Serving {
     router: Router,
@@ -235,7 +235,7 @@ impl Serving {
                     is_ending = true;
                     answers.as_mut().graceful_shutdown();
                 }
-                // What went wrong was the peer's doing, and it has no further answer.
+                // The peer caused the error, and gets no further answer.
                 _ = answers.as_mut() => return,
             }
         }

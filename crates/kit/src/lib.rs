@@ -24,7 +24,6 @@ pub mod store;
 pub mod timers;
 pub mod web;
 
-mod date;
 mod message_copy;
 mod message_walk;
 mod proxy;

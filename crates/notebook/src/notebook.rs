@@ -35,7 +35,7 @@ use crate::{
 /// ```
 pub struct Notebook(Arc<Inner>);
 
-/// What the calls of a notebook share.
+/// The state that the calls of a notebook share.
 pub(crate) struct Inner {
     pub(crate) options: NotebookOptions,
     pub(crate) kernels: TurnMutex<Kernels>,
@@ -55,7 +55,7 @@ struct State {
     py: Option<Known>,
 }
 
-/// What is known of a kernel while a call has it.
+/// The facts about a kernel that stay known while a call has it.
 #[derive(Clone, Copy)]
 struct Known {
     used: Instant,

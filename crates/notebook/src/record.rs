@@ -15,7 +15,7 @@ use crate::{
     Image, Limits, Output, Window,
     text::{
         clean::cleaned,
-        json::{bounded, json_text},
+        json::json_text,
         kept::Kept,
         screen::{Screen, Stream},
         words::grouped,
@@ -25,7 +25,7 @@ use crate::{
 /// The most parts of a cell's output that are kept one by one.
 const MOST_PARTS: usize = 1000;
 
-/// What a call knows of all its cells.
+/// The data that all cells of a call share.
 #[derive(Debug)]
 pub(crate) struct Shared {
     pub(crate) limits: Limits,
@@ -69,7 +69,7 @@ enum Part {
     Other(Output),
 }
 
-/// What a cell has shown.
+/// The output of a cell.
 #[derive(Debug)]
 pub(crate) struct Recorded {
     pub(crate) text: Kept,
@@ -101,7 +101,7 @@ impl Record {
     /// Takes a displayed text.
     pub(crate) fn text(&self, text: &str) {
         self.change(|inside, shared| {
-            inside.screen.block(&bounded(text.to_owned(), usize_of(shared.limits.display_bytes)));
+            inside.screen.block(text);
             inside.part_of_text(text, Output::Text, &shared.limits);
         });
     }
@@ -109,7 +109,7 @@ impl Record {
     /// Takes a displayed text in markdown.
     pub(crate) fn markdown(&self, text: &str) {
         self.change(|inside, shared| {
-            inside.screen.block(&bounded(text.to_owned(), usize_of(shared.limits.display_bytes)));
+            inside.screen.block(text);
             inside.part_of_text(text, Output::Markdown, &shared.limits);
         });
     }
@@ -123,7 +123,8 @@ impl Record {
         });
     }
 
-    /// Takes a displayed image in Base64. One that is too large, or one too many, is left out, and the text says so.
+    /// Takes a displayed image in Base64. One that is none, that is too large, or one too many, is left out, and the text
+    /// says so.
     pub(crate) fn image(&self, image: Image) {
         self.change(|inside, shared| {
             let limits = &shared.limits;
@@ -131,6 +132,9 @@ impl Record {
             if bytes > limits.image_bytes {
                 let text = format!("[image of {} bytes left out]", grouped(bytes));
                 return inside.screen.block(&text);
+            }
+            if let Err(fault) = image.check() {
+                return inside.screen.block(&format!("[image left out: {fault}]"));
             }
             let images = shared.images.fetch_add(1, Ordering::Relaxed) as u64;
             if images >= limits.images {
@@ -141,7 +145,7 @@ impl Record {
         });
     }
 
-    /// What the cell has shown so far.
+    /// The output of the cell so far.
     pub(crate) fn recorded(&self) -> Recorded {
         let inside = self.inside();
         let parts = inside.parts.iter().map(|part| match part {

@@ -2,6 +2,7 @@
 //!
 //! In: what cells did. Out: [`CallResult`], and the same as JSON with the keys of a language.
 
+use base64::{Engine as _, engine::general_purpose::STANDARD};
 use isolane::Spelling;
 use serde_json::{Map, Value as Json, json};
 
@@ -34,6 +35,9 @@ impl CellStatus {
     }
 }
 
+/// The bytes of a media type behind `image/`.
+const MOST_TYPE_BYTES: usize = 64;
+
 /// An image: Base64, and its media type.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Image {
@@ -41,6 +45,23 @@ pub struct Image {
     pub data: String,
     /// `image/png`.
     pub mime_type: String,
+}
+
+impl Image {
+    /// # Errors
+    /// The reason why it is no image that a model could be sent.
+    pub(crate) fn check(&self) -> Result<(), String> {
+        let is_letter = |byte: u8| byte.is_ascii_alphanumeric() || b".+-".contains(&byte);
+        let kind = self.mime_type.strip_prefix("image/").unwrap_or_default();
+        if kind.is_empty() || kind.len() > MOST_TYPE_BYTES || !kind.bytes().all(is_letter) {
+            let shown: String = self.mime_type.chars().take(100).collect();
+            return Err(format!("'{shown}' is no type of image"));
+        }
+        if self.data.is_empty() || STANDARD.decode(&self.data).is_err() {
+            return Err("its data is no Base64".to_owned());
+        }
+        Ok(())
+    }
 }
 
 /// A part of a cell's output.

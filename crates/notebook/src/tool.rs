@@ -11,7 +11,7 @@ use crate::Limits;
 pub struct Tool {
     /// `eval`.
     pub name: String,
-    /// What the model is told.
+    /// The text for the model.
     pub description: String,
     /// The JSON Schema of the arguments.
     pub input_schema: Json,

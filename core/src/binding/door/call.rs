@@ -43,6 +43,8 @@ struct State {
     watchers: HashMap<u64, Waker>,
     last_watcher: u64,
     has_settled: bool,
+    /// Whether no thread of the host takes events of this call.
+    is_lost: bool,
     result: Option<ExecutionResult>,
 }
 
@@ -81,8 +83,13 @@ impl Call {
             }
             state.last_promise = state.last_promise.wrapping_add(1);
             let promise = state.last_promise;
+            let is_lost = state.is_lost;
             if is_awaited {
-                state.awaited.insert(promise, Slot::Waiting(None));
+                let slot = if is_lost { Slot::Done(Err(lost())) } else { Slot::Waiting(None) };
+                state.awaited.insert(promise, slot);
+            }
+            if is_lost {
+                return Some(promise);
             }
             promise
         };
@@ -148,6 +155,11 @@ fn over() -> Value {
     thrown("Error", "the call has settled; no function that it received can be called any more")
 }
 
+/// The error of a callback whose caller takes no events.
+fn lost() -> Value {
+    thrown("Error", "the event loop of the function has closed")
+}
+
 impl fmt::Debug for Call {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         out.debug_struct("Call").finish_non_exhaustive()
@@ -201,6 +213,23 @@ impl RunControl for Call {
     fn was_ended(&self) -> bool {
         let state = self.state.lock();
         state.has_settled && state.ending.is_terminated()
+    }
+
+    fn lose_host(&self, is_lost: bool) {
+        let mut wakers = Vec::new();
+        {
+            let mut state = self.state.lock();
+            state.is_lost = is_lost;
+            if is_lost {
+                for slot in state.awaited.values_mut() {
+                    if let Slot::Waiting(waker) = slot {
+                        wakers.extend(waker.take());
+                        *slot = Slot::Done(Err(lost()));
+                    }
+                }
+            }
+        }
+        wakers.into_iter().for_each(Waker::wake);
     }
 
     fn terminate(self: Arc<Self>, reason: Option<&str>) {
@@ -400,6 +429,47 @@ mod tests {
         let reason = Value::serialize("enough").ok();
         assert_eq!((result.status, result.result), (Status::Error, reason));
         assert!(handle.was_ended());
+    }
+
+    #[test]
+    fn functions_of_a_host_that_is_lost_throw_until_it_is_back() {
+        let (handle, events) = started(|caller| {
+            let double = caller.function(7);
+            async move {
+                let mut outcomes = Vec::new();
+                for number in 1..=3 {
+                    outcomes.push(double.call(&[super::tests::number(number)]).await.is_ok());
+                }
+                Ok(Value::serialize(&outcomes).unwrap_or_default())
+            }
+        });
+        assert_eq!(events.recv().as_deref(), Ok("start 7 [1] 1"));
+        handle.lose_host(true);
+        assert_eq!(events.recv().as_deref(), Ok("settled"));
+        let result = handle.take_result().and_then(|result| result.result);
+        assert_eq!(result, Value::serialize(&[false; 3]).ok());
+
+        let (handle, events) = started(|caller| {
+            let double = caller.function(7);
+            async move { double.call(&[number(21)]).await }
+        });
+        handle.lose_host(true);
+        // The function was called before, or was not.
+        while events.recv().expect("the call settles") != "settled" {}
+        let (handle, events) = started(|caller| {
+            let (double, terminated) = (caller.function(7), caller.terminated());
+            async move {
+                terminated.await;
+                double.call(&[number(21)]).await
+            }
+        });
+        handle.lose_host(true);
+        handle.lose_host(false);
+        handle.terminate(None);
+        assert_eq!(events.recv().as_deref(), Ok("start 7 [21] 1"));
+        handle.settle_promise(1, Ok(number(42)));
+        assert_eq!(events.recv().as_deref(), Ok("settled"));
+        assert_eq!(handle.take_result().map(|result| result.status), Some(Status::Success));
     }
 
     #[test]

@@ -222,9 +222,15 @@ unsafe extern "C-unwind" fn call_host(
         let number = state.host_function_number(object).ok_or(Thrown)?;
         state.still_running();
         state.forget_large_throw(number);
-        let args = clone_args_out(state, args(argc, argv), Crossing::Live, "arguments")?;
-        let held = args.held_bytes();
         let function = number & !ASYNC_FUNCTION;
+        let cloned = clone_args_out(state, args(argc, argv), Crossing::Live, "arguments");
+        let args = match cloned {
+            Err(Thrown) if number != function && NativeFunctions::is_native(number) => {
+                return state.rejected(&Cx(ctx).exception());
+            }
+            cloned => cloned?,
+        };
+        let held = args.held_bytes();
         if number != function && held <= LARGE_ARGS_BYTES && state.ahead.get() < MOST_AHEAD {
             return state.start_call(object, function, args, held);
         }
@@ -458,12 +464,21 @@ impl State {
         if extension::may_return_value(function) {
             return outcome.map_err(|thrown| cx.throw(thrown));
         }
-        let (promise, [resolve, reject]) = cx.promise()?;
-        let (function, value) = match &outcome {
-            Ok(value) => (resolve, value),
-            Err(thrown) => (reject, thrown),
-        };
-        cx.call(function.raw(), undefined(), &[value.raw()])?;
+        match outcome {
+            Err(thrown) => self.rejected(&thrown),
+            Ok(value) => {
+                let (promise, [resolve, _]) = cx.promise()?;
+                cx.call(resolve.raw(), undefined(), &[value.raw()])?;
+                Ok(promise)
+            }
+        }
+    }
+
+    /// A promise that is rejected.
+    fn rejected(&self, thrown: &Local) -> Outcome<Local> {
+        let cx = self.realm().cx;
+        let (promise, [_, reject]) = cx.promise()?;
+        cx.call(reject.raw(), undefined(), &[thrown.raw()])?;
         Ok(promise)
     }
 

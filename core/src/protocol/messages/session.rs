@@ -121,7 +121,8 @@ pub(super) fn write_open(frame: Frame, open: Open) -> Frame {
         .u64(request.memory_limit())
         .u64(request.checkpoint_limit())
         .u8(u8::from(request.report))
-        .u8(u8::from(request.interleave));
+        .u8(u8::from(request.interleave))
+        .u8(u8::from(request.keeps_logs));
     write_language(frame, request.language)
         .list(request.modules.iter(), write_module)
         .list(request.globals.into_iter(), write_text)
@@ -137,6 +138,7 @@ pub(super) fn read_open(fields: &mut Fields) -> Result<Open, Unreadable> {
     let lost = fields.u32()?;
     let (memory_limit_bytes, checkpoint_bytes) = (read_bytes(fields)?, read_bytes(fields)?);
     let (report, interleave) = (fields.u8()? != 0, fields.u8()? != 0);
+    let keeps_logs = fields.u8()? != 0;
     let request = SessionRequest {
         language: read_language(fields)?,
         modules: fields.list(read_module)?,
@@ -148,6 +150,7 @@ pub(super) fn read_open(fields: &mut Fields) -> Result<Open, Unreadable> {
         memory_limit_bytes,
         interleave,
         checkpoint_bytes,
+        keeps_logs,
         ..SessionRequest::default()
     };
     let updates = fields.list(read_update)?;
@@ -385,6 +388,7 @@ mod tests {
             language: Language::JavaScript,
             memory_limit_bytes: Some(1e6),
             checkpoint_bytes: Some(0.0),
+            keeps_logs: false,
             ..SessionRequest::default()
         };
         let open = || Open {

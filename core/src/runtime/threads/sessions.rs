@@ -421,6 +421,11 @@ impl CellSession for Session {
         self.resources.close_when_idle();
     }
 
+    /// As [`SessionRequest::keeps_logs`].
+    fn keeps_logs(&self) -> bool {
+        self.request.keeps_logs
+    }
+
     fn takes_outcome(&self, call: u32) -> bool {
         self.shared.lock().calls.settle(call)
     }

@@ -11,7 +11,11 @@ use std::{
 use isolane::{Completion, Error, Value, wrong_type};
 use isolane_door::Given;
 
-use super::{Args, given::strict_json, type_error};
+use super::{
+    Args,
+    given::{lenient_json, strict_json},
+    type_error,
+};
 use crate::{
     EnvironmentBindings, ErrorDetails, ExecutionFailure, ExecutionState, ToolError,
     json::to_message, locks::lock,
@@ -90,11 +94,13 @@ impl AllBindings {
         let (bindings, name) = (self.get(number), args.text("name")?);
         let value = args.next();
         let json = if value.is_absent() {
-            Some(serde_json::Value::Object(serde_json::Map::new()))
+            serde_json::Value::Object(serde_json::Map::new())
         } else {
-            json(&value)
+            lenient_json("args", &value)?
         };
-        let json = json.ok_or_else(|| wrong_type("args", "JSON", value.kind()))?;
+        if crate::json::is_too_deep(&json) {
+            return Err(type_error(format!("args nests deeper than {}", crate::json::MOST_DEPTH)));
+        }
         Ok(async move {
             let answer = match bindings {
                 Some(bindings) => bindings.invoke_tool(eid, &name, json).await,
@@ -103,11 +109,6 @@ impl AllBindings {
             answer.map(|value| to_message(&value)).map_err(|error| error.to_value())
         })
     }
-}
-
-/// A value as JSON. In place of one that only looks like JSON there is none.
-fn json(value: &Given) -> Option<serde_json::Value> {
-    value.json().filter(|json| !crate::json::is_too_deep(json))
 }
 
 fn state(value: &Given) -> Result<ExecutionState, Error> {

@@ -86,7 +86,7 @@ impl Environment for ForeignEnvironment {
 
     async fn shutdown(&self) {
         if let Some(shutdown) = &self.shutdown {
-            // Whoever shuts down cannot do anything about an error.
+            // The caller, who shuts down, cannot do anything about an error.
             let _: Completion = shutdown.call(&[]).await;
         }
     }
@@ -173,7 +173,8 @@ impl ExecutionHost for ForeignHost {
         };
         let args = [self.eid.clone(), message(&name), to_message(&args)];
         let answer = function.call(&args).await.map_err(|thrown| tool_error(&thrown))?;
-        let how = Reading { drops_undefined: true, ..Reading::strict("answer", MOST_BYTES) };
+        let root = isolane::answer_of(name);
+        let how = Reading { drops_undefined: true, ..Reading::strict(&root, MOST_BYTES) };
         let json = to_json(&answer, how);
         json.map(Option::unwrap_or_default)
             .map_err(|fault| ToolError::new(fault.name, fault.message))

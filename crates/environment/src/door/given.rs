@@ -94,7 +94,7 @@ pub(super) fn whole(name: &str, value: &Given) -> Result<Option<u64>, Error> {
             Ok(Some(*number as u64))
         }
         Given::Number(number) => {
-            let message = format!("{name} must be a whole number, got {number}");
+            let message = format!("{name} must be a whole number, got {}", shown(*number));
             Err(Error::new(ErrorKind::Range, message))
         }
         other => Err(wrong_type(name, "a whole number", other.kind())),
@@ -106,26 +106,50 @@ pub(super) fn whole(name: &str, value: &Given) -> Result<Option<u64>, Error> {
 /// # Errors
 /// A part that JSON has not, with its path.
 pub(super) fn strict_json(path: &str, value: &Given) -> Result<serde_json::Value, Error> {
+    read_json(path, value, false)
+}
+
+/// The same without the fields that are `undefined`.
+///
+/// # Errors
+/// As [`strict_json`].
+pub(super) fn lenient_json(path: &str, value: &Given) -> Result<serde_json::Value, Error> {
+    read_json(path, value, true)
+}
+
+fn read_json(path: &str, value: &Given, drops_undefined: bool) -> Result<serde_json::Value, Error> {
+    let fault = |kind: &str| {
+        let place = match path.trim_start_matches('.') {
+            "" => "the request",
+            place => place,
+        };
+        Err(type_error(format!("{place} is {kind}, which JSON has not")))
+    };
     match value {
         Given::List(list) => {
-            let each = |(at, value)| strict_json(&Step::Index(at).after(path), value);
+            let each =
+                |(at, value)| read_json(&Step::Index(at).after(path), value, drops_undefined);
             list.iter().enumerate().map(each).collect::<Result<Vec<_>, _>>().map(Into::into)
         }
         Given::Object(entries) => {
+            let is_field =
+                |(_, value): &&(String, Given)| !drops_undefined || *value != Given::Undefined;
             let each = |(key, value): &(String, Given)| {
-                Ok((key.clone(), strict_json(&Step::Key(key.clone()).after(path), value)?))
+                let path = Step::Key(key.clone()).after(path);
+                Ok((key.clone(), read_json(&path, value, drops_undefined)?))
             };
-            let fields = entries.iter().map(each).collect::<Result<_, Error>>()?;
+            let fields = entries.iter().filter(is_field).map(each).collect::<Result<_, Error>>()?;
             Ok(serde_json::Value::Object(fields))
         }
-        Given::Undefined => Err(type_error(format!("{path} is undefined, which JSON has not"))),
-        Given::Number(number) if !number.is_finite() => {
-            Err(type_error(format!("{path} is {number}, which JSON has not")))
-        }
-        other => other
-            .json()
-            .ok_or_else(|| type_error(format!("{path} is {}, which JSON has not", other.kind()))),
+        Given::Undefined => fault("undefined"),
+        Given::Number(number) if !number.is_finite() => fault(&shown(*number)),
+        other => other.json().map_or_else(|| fault(other.kind()), Ok),
     }
+}
+
+/// A number as JavaScript writes it.
+fn shown(number: f64) -> String {
+    isolane::inspect(&isolane::Value::serialize(&number).unwrap_or_default(), 100)
 }
 
 /// The same as `usize`.

@@ -5,7 +5,7 @@
 
 use std::{sync::Arc, time::Duration};
 
-use isolane::{Caller, Error, Value};
+use isolane::{Caller, Error, Spelling, Value};
 use isolane_door::{Called, Context, Given, System, no_method};
 use serde::Serialize;
 use tokio_util::sync::CancellationToken;
@@ -14,7 +14,7 @@ use super::{
     Args, ENVIRONMENTS, SERVICES,
     bindings::AllBindings,
     foreign::ForeignEnvironment,
-    given::{Options, size, whole},
+    given::{Options, lenient_json, size, whole},
     readers::{Reader, Readers},
     thrown::{answer, message},
     tool::ForeignTool,
@@ -43,6 +43,8 @@ const NAMES: &[&str] = &[
 pub(super) struct ServiceSystem {
     service: ProcessService,
     number: u64,
+    max_timeout_ms: u64,
+    spelling: Spelling,
     bindings: Arc<AllBindings>,
     readers: Arc<Readers>,
     /// Cancelled when the system is dropped.
@@ -75,10 +77,11 @@ impl ServiceSystem {
             spelling,
             ..defaults
         };
+        let max_timeout_ms = options.max_timeout_ms;
         let service = ProcessService::new(options)?;
         let number = SERVICES.add(service.downgrade());
         let (readers, closed) = (Arc::default(), CancellationToken::new());
-        Ok(Self { service, number, bindings, readers, closed })
+        Ok(Self { service, number, max_timeout_ms, spelling, bindings, readers, closed })
     }
 
     /// Registers a tool, which lasts until it is taken away with the system.
@@ -130,7 +133,12 @@ impl System for ServiceSystem {
         let (service, mut args) = (self.service.clone(), Args::new(args));
         Ok(match method {
             "create" => {
-                let new = json(&args.next()).and_then(|body| NewProcess::from_json(&body));
+                let (most, spelling) = (self.max_timeout_ms, self.spelling);
+                let new = json(&args.next()).and_then(|body| {
+                    let new = NewProcess::from_spelled(&body, spelling)?;
+                    new.check(most, spelling)?;
+                    Ok(new)
+                });
                 settled(async move { service.create(new?).await })
             }
             "list" => {
@@ -138,7 +146,7 @@ impl System for ServiceSystem {
                 let query = if given.is_absent() {
                     Ok(ListQuery::default())
                 } else {
-                    json(&given).and_then(|query| ListQuery::from_json(&query))
+                    json(&given).and_then(|query| ListQuery::from_spelled(&query, self.spelling))
                 };
                 settled(async move { service.list(query?).await })
             }
@@ -218,9 +226,7 @@ fn settled<T: Serialize>(
 }
 
 fn json(given: &Given) -> Result<serde_json::Value, ProcessError> {
-    given.json().ok_or_else(|| {
-        ProcessError::bad_request(format!("the request must be JSON, got {}", given.kind()))
-    })
+    lenient_json("", given).map_err(|error| ProcessError::bad_request(error.message()))
 }
 
 /// The environment that was given: one of ours by its number, or one of the caller's language.

@@ -35,6 +35,8 @@ pub(super) struct ForeignTool {
 pub(super) struct Handler {
     call: Callback,
     abort: Callback,
+    /// The beginning of the path in an error about an answer.
+    root: String,
     calls: AtomicU64,
 }
 
@@ -49,7 +51,8 @@ impl ForeignTool {
             other => Err(wrong_type(name, "a function", other.kind())),
         };
         let (call, abort) = (function("the handler")?, function("abort")?);
-        let handler = Handler { call, abort, calls: AtomicU64::new(0) };
+        let root = isolane::answer_of(&format!("{service}.{name}"));
+        let handler = Handler { call, abort, root, calls: AtomicU64::new(0) };
         Ok(Self { service, name, description, handler })
     }
 }
@@ -93,7 +96,7 @@ impl ToolHandler for Handler {
             }
         };
         let value = answer.map_err(|thrown| tool_error(&thrown))?;
-        let how = Reading { drops_undefined: true, ..Reading::strict("answer", MOST_BYTES) };
+        let how = Reading { drops_undefined: true, ..Reading::strict(&self.root, MOST_BYTES) };
         let json = to_json(&value, how);
         json.map(Option::unwrap_or_default)
             .map_err(|fault| ToolError::new(fault.name, fault.message))

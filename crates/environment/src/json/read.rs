@@ -6,13 +6,12 @@
 use std::collections::{HashMap, HashSet};
 
 use isolane::{
-    Step,
+    Step, iso_date,
     value::{Event, Malformed, Reader, Str},
 };
 use serde_json::{Map, Number, Value};
 
 use super::{MOST_DEPTH, json_bytes, text_bytes};
-use crate::date::iso;
 
 /// Why a value has no JSON.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -187,7 +186,9 @@ impl<'v> Pass<'v> {
             Event::Int(number) => Value::Number(number.into()),
             Event::Double(number) => self.number(number)?,
             Event::String(text) => Value::String(self.text(text)?),
-            Event::Date(ms) => Value::String(iso(ms).ok_or_else(|| self.fault("an invalid Date"))?),
+            Event::Date(ms) => {
+                Value::String(iso_date(ms).ok_or_else(|| self.fault("an invalid Date"))?)
+            }
             Event::Ref(object) => return self.again(object).map(Node::Value),
             Event::Object => {
                 self.enter(object, Content::Object { map: Map::new(), key: String::new() })?;

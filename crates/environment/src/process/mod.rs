@@ -12,14 +12,14 @@ use std::{
     time::{SystemTime, UNIX_EPOCH},
 };
 
+use isolane::iso_date;
 use serde_json::{Map, Value};
 use tokio::{sync::watch, time::Instant};
 use tokio_util::sync::CancellationToken;
 
 use self::{log::EventLog, output::Output, stream::Stream};
 use crate::{
-    ErrorDetails, ExecutionExitState, ExecutionFailure, ProcessRecord, ProcessState, date::iso,
-    locks::lock,
+    ErrorDetails, ExecutionExitState, ExecutionFailure, ProcessRecord, ProcessState, locks::lock,
 };
 
 /// A process.
@@ -34,7 +34,7 @@ pub(crate) struct Process {
     pub(crate) changed: watch::Sender<()>,
 }
 
-/// What changes of a process.
+/// The part of a process that changes.
 #[derive(Debug)]
 pub(crate) struct Body {
     pub(crate) state: ProcessState,
@@ -117,7 +117,7 @@ impl Process {
 
     /// The record; with the output, if that is asked for.
     pub(crate) fn record(&self, body: &Body, has_output: bool) -> ProcessRecord {
-        let text = |ms: Option<f64>| ms.and_then(iso);
+        let text = |ms: Option<f64>| ms.and_then(iso_date);
         ProcessRecord {
             pid: self.pid,
             state: body.state,
@@ -125,7 +125,7 @@ impl Process {
             error: body.error.clone(),
             error_details: body.error_details.clone(),
             timeout_ms: self.timeout_ms,
-            created_at: iso(self.created_at).unwrap_or_default(),
+            created_at: iso_date(self.created_at).unwrap_or_default(),
             started_at: text(body.started_at),
             finished_at: text(body.finished_at),
             stdout: body.stdout.info(),

@@ -22,7 +22,7 @@ pub(super) fn start(inner: &Arc<Inner>, process: Arc<Process>, attempt: u64) {
     drop(inner.handle.spawn(drive(Arc::clone(inner), process, attempt)));
 }
 
-/// What an environment has made of an execution.
+/// The answer of an environment's `execute`.
 type Outcome = std::thread::Result<Result<ExecutionExitState, EnvironmentError>>;
 
 /// How an execution came to its end.

@@ -84,7 +84,7 @@ impl Host {
             let names: Vec<String> = self.tools.infos().iter().map(ToolInfo::full_name).collect();
             let known = if names.is_empty() { "none".to_owned() } else { names.join(", ") };
             let shown: String = name.chars().take(100).collect();
-            ToolError::new("TypeError", format!("there is no tool {shown:?}; there are: {known}"))
+            ToolError::new("TypeError", format!("there is no tool '{shown}'; there are: {known}"))
         })
     }
 

@@ -12,6 +12,7 @@ use std::{
     time::Duration,
 };
 
+use isolane::Spelling;
 use tokio::{runtime::Handle, sync::watch, time::Instant};
 use tokio_util::sync::CancellationToken;
 
@@ -24,6 +25,9 @@ use crate::{
     process::{Body, Bounds, End, Live, Phase, Process},
     tools::table::ToolTable,
 };
+
+/// The time for which a process stays beyond `retain_count`.
+const FRESH: Duration = Duration::from_secs(10);
 
 /// A service.
 pub(crate) struct Inner {
@@ -88,11 +92,7 @@ impl Inner {
 
     /// Creates a process.
     pub(crate) fn create(self: &Arc<Self>, new: NewProcess) -> Result<ProcessRecord, ProcessError> {
-        let most = self.options.max_timeout_ms;
-        if let Some(asked) = new.timeout_ms.filter(|asked| !(1..=most).contains(asked)) {
-            let message = format!("timeoutMs must be a whole number from 1 to {most}, got {asked}");
-            return Err(ProcessError::bad_request(message));
-        }
+        new.check(self.options.max_timeout_ms, Spelling::Camel)?;
         let timeout_ms = new.timeout_ms.or(self.options.default_timeout_ms);
         let (process, record) = {
             let mut state = lock(&self.state);
@@ -270,7 +270,7 @@ impl Inner {
             return None;
         }
         let pid = state.queue.pop_front()?;
-        // What is queued is not idle, so it is there.
+        // A queued process is not idle, so the service has it.
         let process = Arc::clone(state.processes.get(&pid)?);
         state.taken += 1;
         self.busy.send_replace(state.taken);
@@ -348,14 +348,19 @@ impl Inner {
         Ok(())
     }
 
-    /// Forgets idle processes that are too many or too old.
+    /// Forgets idle processes that are too many or too old. As many as may run at once stay a while beyond their number:
+    /// else nobody could wait for the end of a process, and then read its output.
     fn retain(&self, state: &mut State) {
         let now = Instant::now();
         let longest = Duration::from_millis(self.options.retain_ms);
+        let most = self.options.retain_count;
+        let most_fresh = most.saturating_add(self.options.concurrency);
         while let Some(oldest) = state.idle.first_entry() {
             let (since, pid) = *oldest.get();
-            let is_young = now.saturating_duration_since(since) < longest;
-            if is_young && state.idle.len() <= self.options.retain_count {
+            let age = now.saturating_duration_since(since);
+            let count = state.idle.len();
+            let may_stay = count <= most || (age < FRESH && count <= most_fresh);
+            if age < longest && may_stay {
                 return;
             }
             state.idle.pop_first();

@@ -21,7 +21,7 @@ use crate::CancellationToken;
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ToolDescription {
-    /// What it does, for the author of code.
+    /// The purpose of the tool, for the author of code.
     pub description: String,
     /// The JSON schema of its arguments, an object.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -2,59 +2,10 @@
 //!
 //! In: a name as its owner gives it. Out: an identifier of TypeScript: `list-issues` is `listIssues`.
 
-/// Words that no import can bind, and names by which an object would be something else: an object with `then` is awaited.
-const RESERVED: &[&str] = &[
-    "__proto__",
-    "arguments",
-    "await",
-    "break",
-    "case",
-    "catch",
-    "class",
-    "const",
-    "continue",
-    "debugger",
-    "default",
-    "delete",
-    "do",
-    "else",
-    "enum",
-    "eval",
-    "export",
-    "extends",
-    "false",
-    "finally",
-    "for",
-    "function",
-    "if",
-    "implements",
-    "import",
-    "in",
-    "instanceof",
-    "interface",
-    "let",
-    "new",
-    "null",
-    "package",
-    "private",
-    "protected",
-    "public",
-    "return",
-    "static",
-    "super",
-    "switch",
-    "then",
-    "this",
-    "throw",
-    "true",
-    "try",
-    "typeof",
-    "var",
-    "void",
-    "while",
-    "with",
-    "yield",
-];
+use isolane::is_reserved_word;
+
+/// Names by which an object would be something else: an object with `then` is awaited.
+const MISLEADING: [&str; 2] = ["__proto__", "then"];
 
 /// Characters that a name may have beside letters and digits.
 const SIGNS: &str = "_-./$@";
@@ -85,7 +36,7 @@ pub(crate) fn identifier(name: &str) -> String {
     if text.is_empty() || text.starts_with(|c: char| c.is_ascii_digit()) {
         text.insert(0, '_');
     }
-    if RESERVED.contains(&text.as_str()) {
+    if is_reserved_word(&text) || MISLEADING.contains(&text.as_str()) {
         text.push('_');
     }
     text

@@ -64,7 +64,7 @@ impl ToolTable {
         for (kind, name) in [("a service", service), ("a tool", name)] {
             if !is_name(name) {
                 let shown: String = name.chars().take(100).collect();
-                return Err(wrong(format!("{shown:?} is no name of {kind}")));
+                return Err(wrong(format!("'{shown}' is no name of {kind}")));
             }
         }
         let info = ToolInfo {

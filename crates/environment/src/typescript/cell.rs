@@ -24,7 +24,7 @@ use crate::{
 /// The most bytes of a value that is read at all; the host of the execution has a bound of its own.
 const MOST_RESULT_BYTES: usize = 64 << 20;
 
-/// What is handed to the isolate of one execution, beside the options.
+/// The values for the isolate of one execution, beside the options.
 #[derive(Default)]
 pub(super) struct Handed {
     bindings: Option<Arc<EnvironmentBindings>>,
@@ -55,6 +55,8 @@ pub(super) fn open(
     let spelling = options.spelling;
     runtime.session_with(session, |mut request| {
         request.interceptor = interceptor;
+        // The bindings have them.
+        request.keeps_logs = false;
         request.spelling = spelling;
         Ok(request)
     })

@@ -82,7 +82,7 @@ impl SessionInterceptor for Consoles {
     }
 }
 
-/// Whatever happens outside of the cell.
+/// The interceptor outside of the cell.
 #[derive(Debug)]
 struct Outside;
 

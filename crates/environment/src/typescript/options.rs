@@ -17,7 +17,7 @@ pub struct TypeScriptEnvironmentOptions {
     pub isolation: Option<Isolation>,
     /// Executions at once; 4 per core, at least 8, by default. Further ones wait, as `queued`.
     pub concurrency: Option<usize>,
-    /// The most memory of an execution; 128 MiB by default. What it prints to its console counts until its end.
+    /// The most memory of an execution; 128 MiB by default.
     pub memory_limit_bytes: Option<u64>,
     /// The time limit of an execution that has none; 30,000 by default.
     pub default_timeout_ms: Option<u64>,

@@ -48,7 +48,7 @@ async fn a_process_goes_through_its_states() {
     assert_eq!(state(&service, 1).await, Running);
     driven.end(1, Ok(Success));
     assert_eq!(end(&service, 1).await, ("success", None));
-    // What comes late is dropped.
+    // Late reports are dropped.
     bindings.set_state(1, EnvironmentRunning).expect("its own number");
     bindings.stdout(1, "late").expect("its own number");
     bindings.output(1, fields(&json!({ "late": 1 }))).expect("its own number");
@@ -379,7 +379,7 @@ async fn lists_are_newest_first_and_in_pages() {
 async fn finished_processes_are_kept_for_a_while() {
     let options = ProcessServiceOptions {
         retain_count: 2,
-        retain_ms: 1000,
+        retain_ms: 60_000,
         ..ProcessServiceOptions::default()
     };
     let (service, driven) = service(options);
@@ -388,12 +388,35 @@ async fn finished_processes_are_kept_for_a_while() {
         driven.end(pid, Ok(Success));
         settle().await;
     }
+    tokio::time::sleep(Duration::from_secs(10)).await;
     assert_eq!(code(service.get(1).await).0, ProblemType::NotFound);
     service.get(2).await.expect("one of the last two");
     create(&service, "runs on").await;
-    tokio::time::sleep(Duration::from_secs(1)).await;
+    tokio::time::sleep(Duration::from_secs(50)).await;
     let list = service.list(ListQuery::default()).await.expect("valid");
     assert_eq!(list.items.iter().map(|record| record.pid).collect::<Vec<_>>(), [4]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_end_of_a_process_can_be_seen_though_none_is_kept() {
+    let options = ProcessServiceOptions {
+        retain_count: 0,
+        concurrency: 2,
+        ..ProcessServiceOptions::default()
+    };
+    let (service, driven) = service(options);
+    for pid in 1..=3 {
+        create(&service, "").await;
+        driven.end(pid, Ok(Success));
+        settle().await;
+        let record = service.wait(pid, None).await.expect("it has just ended");
+        assert_eq!(record.exit_state, Some(Success));
+        assert_eq!(service.stdout(pid).await.as_deref(), Ok(""));
+    }
+    // No more of them than run at once, and none for long.
+    assert_eq!(code(service.get(1).await).0, ProblemType::NotFound);
+    tokio::time::sleep(Duration::from_secs(10)).await;
+    assert_eq!(code(service.get(3).await).0, ProblemType::NotFound);
 }
 
 #[tokio::test(start_paused = true)]

@@ -52,7 +52,7 @@ async fn arguments_are_checked_before_the_handler_is_called() {
     let error = bindings.invoke_tool(1, "github.later", json!({})).await.expect_err("refused");
     assert_eq!(
         error.to_string(),
-        "TypeError: there is no tool \"github.later\"; there are: github.list-issues"
+        "TypeError: there is no tool 'github.later'; there are: github.list-issues"
     );
     driven.end(1, Ok(Success));
     settle().await;
@@ -154,7 +154,7 @@ async fn names_and_schemas_are_checked() {
         refused("listIssues", None),
         "github.listIssues and github.list-issues would both be github.listIssues"
     );
-    assert_eq!(refused("a b", None), "\"a b\" is no name of a tool");
+    assert_eq!(refused("a b", None), "'a b' is no name of a tool");
     let no_schema = refused("x", Some(json!({ "type": "thing" })));
     assert!(
         no_schema.starts_with("the inputSchema of github.x is no JSON schema: "),

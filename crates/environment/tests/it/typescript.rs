@@ -71,6 +71,19 @@ async fn code_prints_and_gives_output() {
 }
 
 #[tokio::test]
+async fn a_stream_that_is_full_costs_the_code_no_memory() {
+    let options = TypeScriptEnvironmentOptions {
+        memory_limit_bytes: Some(16 << 20),
+        ..TypeScriptEnvironmentOptions::default()
+    };
+    let service = service(options);
+    let code = "const line = 'x'.repeat(1 << 20); for (let i = 0; i < 32; i++) console.log(line);";
+    let record = run(&service, code).await;
+    assert_eq!((record.exit_state, record.error), (Some(ExecutionExitState::Success), None));
+    assert_eq!((record.stdout.bytes, record.stdout.truncated), (8 << 20, true));
+}
+
+#[tokio::test]
 async fn nothing_stays_for_the_next_execution() {
     let service = plain();
     run(&service, "globalThis.left = 1; Array.prototype.left = 2; var v = 3;").await;
@@ -198,6 +211,13 @@ async fn tools_are_imports() {
     // Numbers are those of JavaScript.
     let expected = r#"{"result":{"args":{"owner":"me"},"eid":1,"big":9007199254740992.0}}"#;
     assert_eq!(output(&service, code).await.to_string(), expected);
+    // Arguments that cannot cross reject, too, and run no trap.
+    let code = "import { listIssues } from 'github';
+        const hostile: any = new Proxy({}, { get() { throw 1 }, ownKeys() { throw 2 } });
+        const call = listIssues(hostile);
+        return [call instanceof Promise, await call.catch((e) => e instanceof TypeError && e.message)]";
+    let expected = json!({ "result": [true, "arguments[0]: a Proxy cannot be cloned"] });
+    assert_eq!(output(&service, code).await, expected);
     let code = "import { listIssues } from 'github';
         const seen = [];
         for (const args of [{ owner: 5 }, { owner: 'nobody' }, 'me', undefined, { owner: 'me', x: 1n }])

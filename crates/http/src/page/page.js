@@ -3,6 +3,8 @@
 (() => {
   const place = (id) => document.getElementById(id);
   const MOST_TEXT = 1 << 20;
+  // The time between two looks for processes that were deleted, of which no event tells.
+  const LOOK_MS = 5000;
   let token = sessionStorage.getItem('isolane-token') ?? '';
   let processes = new Map();
   // When each process changed by an event, by a clock that counts.
@@ -162,7 +164,17 @@
       } else if (kind === 'exit') keep(data);
     };
     request(`/processes/${pid}/code`, { signal }).then((response) => response.text()).then((code) => { if (!signal.aborted) place('code').textContent = code; }).catch(refused);
-    follow(`/processes/${pid}/events`, signal, receive).catch(refused);
+    follow(`/processes/${pid}/events`, signal, receive).catch((error) => {
+      if (error.status === 404) forget(pid);
+      refused(error);
+    });
+  }
+
+  function forget(pid) {
+    processes.delete(pid);
+    changed.delete(pid);
+    if (pid === selected) reading.abort();
+    show();
   }
 
   function refused(error) {
@@ -175,8 +187,23 @@
     const asked = ++clock;
     const list = await (await request(`/processes?limit=50${before === null ? '' : `&before=${before}`}`)).json();
     next = list.next;
-    // An event that came meanwhile is newer.
-    for (const record of list.items) if ((changed.get(record.pid) ?? 0) < asked) processes.set(record.pid, record);
+    merge(list, before, asked);
+  }
+
+  // Looks again at the newest processes.
+  async function look() {
+    const asked = ++clock;
+    merge(await (await request('/processes?limit=200')).json(), null, asked);
+  }
+
+  // Takes in a list that was asked for at that time. An event that came meanwhile is newer.
+  function merge(list, before, asked) {
+    const isOlder = (pid) => (changed.get(pid) ?? 0) < asked;
+    for (const record of list.items) if (isOlder(record.pid)) processes.set(record.pid, record);
+    const there = new Set(list.items.map((record) => record.pid));
+    const last = list.next ?? 0;
+    const isGone = (pid) => pid >= last && (before === null || pid < before) && !there.has(pid) && isOlder(pid);
+    for (const pid of [...processes.keys()].filter(isGone)) forget(pid);
     show();
   }
 
@@ -207,6 +234,9 @@
     // Listed again as soon as the stream is open, or changes between would be lost.
     const opened = () => page(null).then(() => notice('Live.')).catch(refused);
     follow('/events', signal, (_kind, record) => keep(record), opened).catch(refused);
+    // A server that cannot be reached is noticed by the stream.
+    const looking = setInterval(() => { if (!document.hidden) look().catch(() => undefined); }, LOOK_MS);
+    signal.addEventListener('abort', () => clearInterval(looking));
   }
 
   place('login').addEventListener('submit', (event) => {

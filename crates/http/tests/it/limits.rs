@@ -1,6 +1,6 @@
 //! Bodies that are too large, clients that are too fast, too slow or too many.
 
-use std::net::Ipv4Addr;
+use std::{net::Ipv4Addr, time::Duration};
 
 use isolane_environment::ProcessServiceOptions;
 use isolane_http::{ListenOptions, RateLimit};
@@ -39,6 +39,29 @@ async fn large_bodies_are_refused_and_the_server_goes_on() {
     let padded = format!("{fits}{}", " ".repeat((1 << 20) - fits.len()));
     assert_eq!(post(&world.server, "/processes", &padded).await.status, 201);
     assert_eq!(post(&world.server, "/processes", &format!("{padded} ")).await.status, 413);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_body_that_declares_too_much_is_refused_before_it_comes() {
+    let world = world().await;
+    let mut connections = Vec::new();
+    let begun = tokio::time::Instant::now();
+    for media_type in ["application/json", "text/plain"] {
+        let mut connection = Connection::to(&world.server).await;
+        let head = format!(
+            "POST /processes HTTP/1.1\r\nHost: localhost\r\nContent-Type: {media_type}\r\nContent-Length: 2000000\r\n\r\n{{"
+        );
+        connection.send(head.as_bytes()).await;
+        let response = connection.response().await;
+        let is_large = media_type == "application/json";
+        assert_eq!(response.status, if is_large { 413 } else { 415 });
+        assert_eq!(response.header("connection"), is_large.then_some("close"));
+        connections.push(connection);
+    }
+    // Nobody has waited for the rest, by the clock of the test; nor does the end of the server.
+    assert_eq!(begun.elapsed(), Duration::ZERO);
+    world.server.close().await;
+    assert_eq!(begun.elapsed(), Duration::ZERO);
 }
 
 #[tokio::test]

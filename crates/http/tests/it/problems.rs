@@ -33,6 +33,10 @@ async fn bad_bodies_are_bad_requests() {
             r#"{"code":"\ud800"}"#,
             "the body is no valid JSON: unexpected end of hex escape at line 1 column 16",
         ),
+        (
+            r#"{"code":"1","code":"2"}"#,
+            "the body is no valid JSON: 'code' is given twice at line 1 column 18",
+        ),
         ("", "the body is empty"),
     ] {
         let response = post(&world.server, "/processes", body).await;

@@ -6,7 +6,7 @@ use base64::{Engine, engine::general_purpose::STANDARD};
 use isolane::value::Str;
 
 use super::{JsonFault, writer::Writer};
-use crate::{date, wtf8};
+use crate::wtf8;
 
 /// Bytes of Base64 that are made at a time: whole groups of three.
 const BASE64_BYTES: usize = 3 << 10;
@@ -82,7 +82,7 @@ pub(super) fn write_base64(bytes: &[u8], out: &mut Writer<'_>) -> Result<(), Jso
 
 /// Writes a date as `toISOString` does; `null` if it is invalid.
 pub(super) fn write_date(epoch_ms: f64, out: &mut Writer<'_>) -> Result<(), JsonFault> {
-    match date::iso(epoch_ms) {
+    match isolane::iso_date(epoch_ms) {
         Some(text) => out.push(&format!("\"{text}\"")),
         None => out.push("null"),
     }

@@ -138,7 +138,7 @@ declare class DOMException extends Error {
 ";
 
 impl Kit {
-    /// What code sees, in TypeScript, for a prompt: the functions with their limits, the names of secrets, and the
+    /// The declarations that code sees, in TypeScript, for a prompt: the functions with their limits, the names of secrets, and the
     /// libraries with their descriptions.
     ///
     /// # Errors

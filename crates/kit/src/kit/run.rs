@@ -33,11 +33,11 @@ use crate::{
 /// A result of so many bytes is searched for secrets at once: that takes about as long as another thread needs to begin.
 const SOON_BYTES: usize = 16 << 10;
 
-/// What a kit knows about a run beside its result. Cheap to clone; all clones are one.
+/// The facts that a kit has about a run beside its result. Cheap to clone; all clones are one.
 #[derive(Clone, Debug)]
 pub struct KitRun(pub(super) Arc<RunState>);
 
-/// What a kit adds to a result.
+/// The parts that a kit adds to a result.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct KitOutcome {
     /// The JSON text of the value of a tool that succeeded.
@@ -84,7 +84,7 @@ impl KitRun {
         }
     }
 
-    /// What the kit adds to the result, once, after the result was taken. Without secrets.
+    /// The parts that the kit adds to the result, once, after the result was taken. Without secrets.
     #[must_use]
     pub fn outcome(&self) -> KitOutcome {
         self.0.locked(|inside| std::mem::take(&mut inside.outcome))
@@ -126,9 +126,9 @@ struct Inside {
     awaited: usize,
     /// Held while those are under way after the end.
     rest: Option<Rest>,
-    /// What is logged of requests that had no answer when the run ended by itself.
+    /// The logs of requests that had no answer when the run ended by itself.
     unanswered: Vec<String>,
-    /// What the kit adds to the result, once that is there.
+    /// The parts that the kit adds to the result, once that is there.
     outcome: KitOutcome,
     /// Somebody has terminated the run after its end: its value is not needed.
     is_terminated: bool,

@@ -16,7 +16,6 @@ use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
 
 use super::{connection::MOST_PARAMETERS, json_text, sql_error::mistake};
 use crate::{
-    date,
     room::{self, Room},
     wtf8::ILL_FORMED,
 };
@@ -166,7 +165,7 @@ fn param(value: &Value, label: &dyn fmt::Display, room: &mut dyn Room) -> Result
         Event::String(Str::Utf16(_)) => {
             return Err(type_error(format!("{label} {ILL_FORMED}")));
         }
-        Event::Date(epoch_ms) => date::iso(epoch_ms).map_or(Param::Null, Param::Text),
+        Event::Date(epoch_ms) => isolane::iso_date(epoch_ms).map_or(Param::Null, Param::Text),
         Event::Buffer(blob) => {
             Param::Blob(value.blobs().get(blob as usize).ok_or_else(wrong)?.clone())
         }

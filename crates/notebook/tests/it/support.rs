@@ -1,4 +1,4 @@
-//! What the tests share: notebooks, calls, and whether this machine has a Python.
+//! Notebooks and calls for all tests, and whether this machine has a Python.
 
 use futures::executor::block_on;
 use isolane_notebook::{

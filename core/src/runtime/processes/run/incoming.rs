@@ -14,7 +14,7 @@ use crate::{
         handle::RunControl,
         host::{ASYNC_FUNCTION, Completion, HostCall, REPORT_SINK},
     },
-    data::outcome::ExecutionError,
+    data::outcome::{ExecutionError, ExecutionLog},
     isolate::{End, without_place},
     protocol::{
         frame::{Frame, Unreadable},
@@ -115,23 +115,7 @@ impl Run {
                 self.send(ToWorker::Verdict { number: self.number(), refusal }.into_frame());
                 Ok(())
             }
-            ToHost::Log(mut log) => {
-                // A log is put together of accepted values and texts for others. The host never validated it as a
-                // whole.
-                if self.check_refusal(&log.args).is_err() {
-                    log.args = Value::serialize(&["[a log that this host cannot hold]"])
-                        .map_err(|_| Unreadable::Broken)?;
-                }
-                self.check_kept(&log.args)?;
-                if !self.is_settled() {
-                    self.host.logged(&log);
-                }
-                let mut shared = self.shared.lock();
-                if !self.is_settled() {
-                    shared.record.log(log);
-                }
-                Ok(())
-            }
+            ToHost::Log(log) => self.take_log(log),
             ToHost::FunctionSettled { call, completion } => {
                 let (completion, _) = self.take_in_completion(completion)?;
                 waited_for(self.shared.lock().dealings.lock().ledger.finish_call(call))?;
@@ -279,6 +263,28 @@ impl Run {
         let mut shared = self.shared.lock();
         shared.kept_bytes = shared.kept_bytes.saturating_add(bytes);
         if shared.kept_bytes > self.most_bytes() { Err(Unreadable::TooLarge) } else { Ok(()) }
+    }
+
+    fn take_log(&self, mut log: ExecutionLog) -> Result<(), Unreadable> {
+        // A log is put together of accepted values and texts for others. The host never validated it as a whole.
+        if self.check_refusal(&log.args).is_err() {
+            log.args = Value::serialize(&["[a log that this host cannot hold]"])
+                .map_err(|_| Unreadable::Broken)?;
+        }
+        let is_kept = self.cell.as_ref().is_none_or(|part| part.session.keeps_logs());
+        if is_kept {
+            self.check_kept(&log.args)?;
+        }
+        if !self.is_settled() {
+            self.host.logged(&log);
+        }
+        if is_kept {
+            let mut shared = self.shared.lock();
+            if !self.is_settled() {
+                shared.record.log(log);
+            }
+        }
+        Ok(())
     }
 
     /// Whether somebody has asked the run to end. A cell may come to its end all the same, and what it has done by

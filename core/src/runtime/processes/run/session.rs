@@ -444,6 +444,11 @@ impl Session {
         began.max(self.kept_at.load(Ordering::Relaxed))
     }
 
+    /// As [`SessionRequest::keeps_logs`].
+    pub(super) fn keeps_logs(&self) -> bool {
+        self.request.keeps_logs
+    }
+
     /// Whether the outcome of a call of the host is for the host: the first one is.
     pub(super) fn takes_outcome(&self, call: u32) -> bool {
         self.shared.lock().calls.settle(call)

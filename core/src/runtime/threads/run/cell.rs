@@ -56,6 +56,9 @@ pub(crate) trait CellSession: Recipient + fmt::Debug {
     /// The moment from which on the native host undoes its work for a cell that began at the given one.
     fn undone_since(&self, began: u64) -> u64;
 
+    /// As [`SessionRequest::keeps_logs`](crate::SessionRequest::keeps_logs).
+    fn keeps_logs(&self) -> bool;
+
     /// Whether the outcome of a call of the host is for the host: the first one is.
     fn takes_outcome(&self, call: u32) -> bool;
 }

@@ -82,10 +82,17 @@ impl Embedder for RunEmbedder {
         }
         let log = ExecutionLog::now(level, args);
         self.0.host.logged(&log);
+        if !self.keeps_logs() {
+            return;
+        }
         let mut shared = self.0.shared.lock();
         if !self.0.is_settled() {
             shared.record.log(log);
         }
+    }
+
+    fn keeps_logs(&self) -> bool {
+        self.0.cell.as_ref().is_none_or(|part| part.session.keeps_logs())
     }
 
     fn function_settled(&self, call: u32, completion: Completion) {

@@ -3,6 +3,7 @@
 //! In: cells. Out: their logs, displays and values in their records, and how they ended. The session begins with the first
 //! cell; a cell that is ended from outside is rolled back by the core.
 
+mod place;
 mod shown;
 
 use std::{
@@ -80,6 +81,8 @@ impl JsKernel {
         };
         let session = runtime.session_with(session_options, |mut request| {
             request.interceptor = Some(interceptor);
+            // The record of a cell has them.
+            request.keeps_logs = false;
             Ok(request)
         })?;
         let mark = Uuid::new_v4().to_string();
@@ -137,7 +140,7 @@ impl JsKernel {
         let mark = format!("'{}'", self.mark);
         let source = include_str!("bootstrap.js").replace("MARK", &mark);
         let options = CellOptions {
-            filename: Some("<notebook>".to_owned()),
+            filename: Some(place::OWN_FILE.to_owned()),
             language: Some(isolane::Language::JavaScript),
             ..CellOptions::default()
         };
@@ -181,7 +184,7 @@ impl JsKernel {
         if result.status == Status::Terminated && cause.is_some() {
             return Ended { cause, error: None, state, state_text };
         }
-        let error = result.error.unwrap_or_default();
+        let error = self.placed(result.error.unwrap_or_default());
         let text = self.text_of(&error);
         let error = CellError {
             name: error.name,
@@ -192,6 +195,22 @@ impl JsKernel {
             column: error.column,
         };
         Ended { cause: None, error: Some((error, text)), state, state_text }
+    }
+
+    /// The error at the place of its throw, without frames of the notebook.
+    fn placed(&self, mut error: isolane::ExecutionError) -> isolane::ExecutionError {
+        let Some(stack) = error.stack.as_deref().map(place::without_own) else { return error };
+        if let Some(place) = place::thrown_at(&stack, |file| self.code(file)) {
+            error.filename = Some(place.file.to_owned());
+            (error.line, error.column) = (Some(place.line), Some(place.column));
+        }
+        error.stack = Some(stack);
+        error
+    }
+
+    /// The code of a cell.
+    fn code(&self, name: &str) -> Option<&str> {
+        self.codes.iter().rev().find(|known| known.0 == name).map(|(_, code)| code.as_str())
     }
 
     /// `Name: message`, the frames, the line of code with a caret.
@@ -207,9 +226,9 @@ impl JsKernel {
             }
             _ => head,
         };
-        let code = self.codes.iter().rev().find(|(name, _)| Some(name) == error.filename.as_ref());
-        if let (Some((_, code)), Some(line), Some(column)) = (code, error.line, error.column)
-            && let Some(source) = code.lines().nth(line.saturating_sub(1) as usize)
+        let code = error.filename.as_deref().and_then(|name| self.code(name));
+        if let (Some(code), Some(line), Some(column)) = (code, error.line, error.column)
+            && let Some(source) = place::line_of(code, line)
             && source.chars().count() <= LINE_CHARACTERS
         {
             let before = column.saturating_sub(1) as usize;

@@ -5,7 +5,7 @@
 
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use isolane::{
-    Value, inspect,
+    Value, inspect, iso_date,
     value::{Event, Reader},
 };
 use serde_json::{Map, Value as Json};
@@ -229,43 +229,6 @@ fn number(value: f64) -> Json {
 }
 
 /// A date as `toISOString` writes it.
-#[expect(clippy::cast_possible_truncation, reason = "a date is at most 8.64e15 ms from its epoch")]
 fn date(epoch_ms: f64) -> String {
-    if !epoch_ms.is_finite() || epoch_ms.abs() > 8.64e15 {
-        return "Invalid Date".to_owned();
-    }
-    let ms = epoch_ms as i64;
-    let (days, of_day) = (ms.div_euclid(86_400_000), ms.rem_euclid(86_400_000));
-    // Days of the civil calendar, whose year begins in March.
-    let shifted = days + 719_468;
-    let (era, of_era) = (shifted.div_euclid(146_097), shifted.rem_euclid(146_097));
-    let year_of_era = (of_era - of_era / 1460 + of_era / 36_524 - of_era / 146_096) / 365;
-    let day_of_year = of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
-    let month = (5 * day_of_year + 2) / 153;
-    let day = day_of_year - (153 * month + 2) / 5 + 1;
-    let month = if month < 10 { month + 3 } else { month - 9 };
-    let year = year_of_era + era * 400 + i64::from(month <= 2);
-    let year = match year {
-        0..=9999 => format!("{year:04}"),
-        _ if year < 0 => format!("-{:06}", -year),
-        _ => format!("+{year:06}"),
-    };
-    let (seconds, ms) = (of_day / 1000, of_day % 1000);
-    let (hour, minute, second) = (seconds / 3600, seconds / 60 % 60, seconds % 60);
-    format!("{year}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}.{ms:03}Z")
-}
-
-#[cfg(test)]
-mod tests {
-    use super::date;
-
-    #[test]
-    fn dates_are_iso_texts() {
-        assert_eq!(date(0.0), "1970-01-01T00:00:00.000Z");
-        assert_eq!(date(1_709_210_096_789.0), "2024-02-29T12:34:56.789Z");
-        assert_eq!(date(-1.0), "1969-12-31T23:59:59.999Z");
-        assert_eq!(date(-62_198_755_200_000.0), "-000001-01-01T00:00:00.000Z");
-        assert_eq!(date(8.64e15), "+275760-09-13T00:00:00.000Z");
-        assert_eq!(date(f64::NAN), "Invalid Date");
-    }
+    iso_date(epoch_ms).unwrap_or_else(|| "Invalid Date".to_owned())
 }

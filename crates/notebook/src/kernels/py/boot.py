@@ -18,4 +18,6 @@ if sys.version_info < (3, 10):
     p = ('{"type":"old","version":"%d.%d.%d"}' % sys.version_info[:3]).encode()
     os.write(f, (len(p) + 5).to_bytes(4, "big") + b"j\0\0\0\0" + p)
     os._exit(1)
-exec(compile(r(int.from_bytes(r(4), "big")), "<isolane>", "exec"), {"__name__": "isolane"})
+# A copy of the builtins: cells may change those that all other modules have.
+names = {"__name__": "isolane", "__builtins__": dict(vars(__builtins__))}
+exec(compile(r(int.from_bytes(r(4), "big")), "<isolane>", "exec"), names)

@@ -26,7 +26,7 @@ pub(super) enum Frame {
     Done { cell: u32, error: Option<CellError> },
 }
 
-/// What a cell displayed.
+/// A display of a cell.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Display {
     Text(String),

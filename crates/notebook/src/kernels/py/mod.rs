@@ -32,7 +32,7 @@ pub(crate) struct PyKernel {
     deaths: u64,
     /// How the last one died.
     last_death: String,
-    /// What the next call is told.
+    /// The notice for the next call.
     notice: Option<String>,
 }
 

@@ -24,7 +24,7 @@ use tokio::{
     },
     process::Command,
     sync::watch,
-    task::{coop::consume_budget, spawn_blocking},
+    task::{coop::consume_budget, spawn_blocking, yield_now},
     time::{sleep, timeout},
 };
 use tokio_util::sync::{CancellationToken, DropGuard};
@@ -105,7 +105,7 @@ pub(super) enum Gone {
 struct Output {
     /// The cell that runs.
     active: Option<(u32, Record)>,
-    /// What came between cells: the end of it, within a bound.
+    /// Output that came between cells: its end, within a bound.
     waiting: VecDeque<Frame>,
     waiting_bytes: usize,
     most_bytes: usize,
@@ -231,7 +231,7 @@ impl Process {
     }
 }
 
-/// What makes a process.
+/// The parts of a process that was started.
 struct Started {
     lasting: Lasting,
     stream: UnixStream,
@@ -257,7 +257,7 @@ impl Scratch {
     async fn remove(mut self) {
         if let Some(folder) = self.0.take() {
             let path = folder.keep();
-            // What another user owns in it stays in the system's folder for temporary files.
+            // Files of another user stay in the system's folder for temporary files.
             let _ = spawn_blocking(move || {
                 let _ = remove_folder(&path);
                 at_exit::folder_ended(&path);
@@ -338,7 +338,7 @@ fn own_variables(scratch: &Path) -> Vec<(String, std::ffi::OsString)> {
     variables
 }
 
-/// What the task that tends a process has.
+/// The state of the task that tends a process.
 struct Tending {
     lasting: Lasting,
     pipes: [(Stream, pipe::Receiver); 2],
@@ -366,15 +366,17 @@ impl Tending {
         let gone = {
             let frames = async {
                 loop {
+                    let bytes;
                     match frame::read(&mut reader, frame_bytes).await {
                         Ok(frame) => {
+                            bytes = frame.bytes();
                             if !take(frame, &told, &output) {
                                 return Fault::Malformed;
                             }
                         }
                         Err(fault) => return fault,
                     }
-                    consume_budget().await;
+                    give_way(bytes).await;
                 }
             };
             tokio::pin!(frames);
@@ -397,13 +399,13 @@ impl Tending {
             };
             let ending = lasting.end().await;
             if gone.is_none() && !has_closed {
-                // What it sent before its end.
+                // The process sent the rest before its end.
                 let _ = timeout(REST, &mut frames).await;
             }
             gone.unwrap_or(Gone::Ended(ending))
         };
         for (stream, pipe) in &pipes {
-            read_pipe(*stream, pipe, &output);
+            read_pipe(*stream, pipe, &output, PIPE_BYTES);
         }
         scratch.remove().await;
         told.send_modify(|progress| progress.gone = Some(gone));
@@ -445,19 +447,34 @@ async fn take_pipe(stream: Stream, pipe: &pipe::Receiver, output: &Mutex<Output>
         if !is_flowing {
             sleep(PATIENCE).await;
         }
-        let (taken, is_open) = read_pipe(stream, pipe, output);
+        let (taken, is_open) = read_pipe(stream, pipe, output, READ_BYTES);
         if !is_open {
             return;
         }
         is_flowing = taken >= READ_BYTES;
+        give_way(taken).await;
+    }
+}
+
+/// Lets other tasks go on after that many bytes of output. The budget of a task counts operations: a megabyte of short
+/// lines is one, and takes longer than all that is left to other tasks.
+async fn give_way(bytes: usize) {
+    if bytes >= READ_BYTES / 4 {
+        yield_now().await;
+    } else {
         consume_budget().await;
     }
 }
 
-/// Reads what is in a pipe, at most what a full one holds: how much, and whether more may come.
-fn read_pipe(stream: Stream, pipe: &pipe::Receiver, output: &Mutex<Output>) -> (usize, bool) {
+/// Reads the bytes that are in a pipe, up to about so many: how many, and whether more may come.
+fn read_pipe(
+    stream: Stream,
+    pipe: &pipe::Receiver,
+    output: &Mutex<Output>,
+    most: usize,
+) -> (usize, bool) {
     let (mut bytes, mut taken) = (vec![0; READ_BYTES], 0);
-    while taken < PIPE_BYTES {
+    while taken < most {
         match pipe.try_read(&mut bytes) {
             Ok(count @ 1..) => {
                 taken += count;

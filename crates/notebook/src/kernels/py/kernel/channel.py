@@ -37,7 +37,7 @@ class Channel:
         self.descriptor = descriptor
         self.frame_bytes = frame_bytes
         self.kernel = None
-        # What others write to descriptors 1 and 2: the reading ends, and their kinds.
+        # The reading ends of the pipes behind descriptors 1 and 2, and their kinds.
         self.pipes = pipes
         self.ready = select.poll()
         for pipe in pipes:
@@ -69,13 +69,14 @@ class Channel:
     def write(self, kind, descriptor, data):
         """Takes text, or bytes, of one of Python's streams."""
         if self.descriptor is None:
-            # A forked child writes as any process does.
-            view = memoryview(encoded(data))
-            while view:
-                view = view[os.write(descriptor, view) :]
+            # A forked child writes as any process does: whole lines, among those of its parent.
+            self.text.append(encoded(data))
+            self.size += len(data)
+            if self.size >= TEXT_BYTES or data[-1:] in ("\n", b"\n"):
+                self.flush_child(descriptor)
             return
         with self:
-            # What is in the pipes now came after the text that waits.
+            # The bytes in the pipes came after the text that waits.
             if data != "\n" and self.ready.poll(0):
                 self.flush_text()
                 self.drain()
@@ -133,6 +134,11 @@ class Channel:
         for start in range(0, len(data), PIECE_BYTES):
             self.send(kind, cell, data[start : start + PIECE_BYTES])
 
+    def flush_child(self, descriptor):
+        view, self.text, self.size = memoryview(b"".join(self.text)), [], 0
+        while view:
+            view = view[os.write(descriptor, view) :]
+
     def drain(self):
         """Sends what is in the pipes: at most what a full one holds, as others may write on."""
         cell = self.kernel.current_cell()
@@ -176,7 +182,7 @@ class Channel:
         os.close(self.descriptor)
         for pipe in self.pipes:
             os.close(pipe)
-        self.descriptor, self.pipes, self.text = None, {}, []
+        self.descriptor, self.pipes, self.text, self.size = None, {}, [], 0
         self.lock = threading.RLock()
         self.depth = 0
 

@@ -52,8 +52,8 @@ def has_reprs(value):
 
 
 def bundle_of(value):
-    """What the methods of a value give. A method that fails is passed over, and the standard error
-    tells it."""
+    """The contents that the methods of a value give. A method that fails is passed over, and the
+    standard error tells it."""
     bundle = {}
     if isinstance(value, type):
         return {"text/plain": repr(value)}

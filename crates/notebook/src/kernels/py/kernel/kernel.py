@@ -60,32 +60,40 @@ class Kernel:
         cell.task = context.run(self.loop.create_task, self.run(cell, message["code"]))
 
     async def run(self, cell, code):
-        error = None
+        error = place = None
         try:
             try:
-                body, last = self.compiler.compile(code, cell.name)
+                body, last, expression = self.compiler.compile(code, cell.name)
                 if body is not None:
                     await self.evaluate(body)
                 value = None if last is None else await self.evaluate(last)
+                place = expression
                 if value is not None:
                     self.show(messages_of(value, is_last=True))
+                place = None
                 for figure in open_figures():
                     self.show(messages_of(figure))
             finally:
                 cell.is_open = False
         except BaseException as raised:
             error = raised
-        self.finish(cell, error)
+        if self.channel.descriptor is None:
+            end_child(self.channel, error)
+        try:
+            self.finish(cell, error, place)
+        except BaseException:
+            # Code has broken parts that this program needs. The host would wait for the end.
+            os._exit(70)
 
     async def evaluate(self, code):
         value = eval(code, self.names)
         # Code with an `await` at its top gives a coroutine.
         return await value if code.co_flags & 0x80 else value
 
-    def finish(self, cell, error):
+    def finish(self, cell, error, place=None):
         if cell.is_over:
             return
-        found = None if error is None else error_of(error, cell.name)
+        found = None if error is None else found_of(error, cell.name, place)
         # The frames of the cell hold its values.
         if error is not None and error.__traceback__ is not None:
             traceback.clear_frames(error.__traceback__)
@@ -134,12 +142,27 @@ class Kernel:
                 self.loop.call_soon_threadsafe(self.loop.stop)
 
 
+def end_child(channel, error):
+    """Ends a forked child that has come to the end of its parent's cell."""
+    code = 0 if error is None else 1
+    if isinstance(error, SystemExit):
+        code = error.code if isinstance(error.code, int) else int(error.code is not None)
+    elif error is not None:
+        text = found_of(error, "", None).get("traceback", type(error).__name__)
+        os.write(2, encoded(text + "\n"))
+    # The end of a line that has none.
+    channel.flush_child(1)
+    os._exit(code & 0xFF)
+
+
 def run_coroutine(main, **options):
     """`asyncio.run`: within a cell on a loop in a thread of its own, for which the cell waits."""
     try:
         asyncio.get_running_loop()
     except RuntimeError:
         return asyncio_run(main, **options)
+    if not asyncio.iscoroutine(main):
+        raise ValueError(f"a coroutine was expected, got {main!r}")
     ended, outcome, running = threading.Event(), {}, []
 
     async def run():
@@ -147,11 +170,14 @@ def run_coroutine(main, **options):
         return await main
 
     def work():
+        wrapped = run()
         try:
-            outcome["value"] = asyncio_run(run(), **options)
+            outcome["value"] = asyncio_run(wrapped, **options)
         except BaseException as error:
             outcome["error"] = error
         finally:
+            # One that did not begin is no mistake of the cell.
+            wrapped.close()
             ended.set()
 
     context = contextvars.copy_context()

@@ -24,7 +24,8 @@ class Compiler:
         self.names = []
 
     def compile(self, code, name):
-        """The code of the statements, and that of the last expression; None if not there."""
+        """The code of the statements and of the last expression, and the place of that; None if it
+        is not there."""
         # Each line ends, as those of files do: carets are placed by that.
         lines = [line + "\n" for line in code.splitlines()]
         linecache.cache[name] = (len(code), None, lines, name)
@@ -32,15 +33,16 @@ class Compiler:
         if len(self.names) > KEPT_CELLS:
             linecache.cache.pop(self.names.pop(0), None)
         code, tree = self.parse(code, name)
-        last = None
+        last = place = None
         if (
             tree.body
             and isinstance(tree.body[-1], ast.Expr)
             and not ends_with_semicolon(code, tree.body[-1])
         ):
             last = ast.Expression(tree.body.pop().value)
+            place = (name, last.body)
         body = self.code_of(tree, name, "exec") if tree.body else None
-        return body, last and self.code_of(last, name, "eval")
+        return body, last and self.code_of(last, name, "eval"), place
 
     def parse(self, code, name):
         """The code with its commands and magics as calls, and its tree."""
@@ -114,8 +116,17 @@ def magic(word, rest):
     MAGICS[word](rest)
 
 
-def error_of(error, name):
-    """An error as a message has it."""
+def found_of(error, name, place):
+    """As `error_of`, or the least of it if the text cannot be made."""
+    try:
+        return error_of(raised_by_cell(error), name, place)
+    except Exception as failed:
+        message = f"its text cannot be made: {type(failed).__name__}"
+        return {"name": type(error).__name__, "message": message}
+
+
+def error_of(error, name, place):
+    """An error as a message has it. `place` is the expression whose value was being shown."""
     try:
         message = str(error)
     except Exception:
@@ -128,11 +139,19 @@ def error_of(error, name):
     )
     if own:
         error.filename = name
+        if error.text is None and error.lineno:
+            # The compiler looks for the line in a file.
+            error.text = linecache.getline(name, error.lineno)
         text = "".join(traceback.format_exception_only(type(error), error))
         found.update(filename=name, line=error.lineno, column=error.offset)
     else:
         described = traceback.TracebackException(type(error), error, error.__traceback__)
         without_runner(described, set())
+        own_frames = [
+            frame for frame in described.stack or [] if frame.filename.startswith("<cell ")
+        ]
+        if place is not None and not own_frames:
+            described.stack.insert(0, frame_of(*place))
         text = "".join(described.format())
         for frame in described.stack or []:
             if frame.filename.startswith("<cell "):
@@ -141,6 +160,31 @@ def error_of(error, name):
                 found["column"] = None if column is None else column + 1
     found["traceback"] = bounded(text, TRACEBACK_CHARACTERS).rstrip("\n")
     return {key: value for key, value in found.items() if value is not None}
+
+
+def frame_of(name, expression):
+    """The frame of an expression at the top of a cell."""
+    if sys.version_info < (3, 11):
+        return traceback.FrameSummary(name, expression.lineno, "<module>")
+    return traceback.FrameSummary(
+        name,
+        expression.lineno,
+        "<module>",
+        end_lineno=expression.end_lineno,
+        colno=expression.col_offset,
+        end_colno=expression.end_col_offset,
+    )
+
+
+def raised_by_cell(error):
+    """The StopIteration that left the code of a cell: Python wraps one that leaves a coroutine."""
+    frames = traceback.walk_tb(error.__traceback__)
+    is_wrapped = (
+        type(error) is RuntimeError
+        and isinstance(error.__cause__, StopIteration)
+        and all(frame.f_code.co_filename == RUNNER for frame, _ in frames)
+    )
+    return error.__cause__ if is_wrapped else error
 
 
 def is_of_compiler(error):

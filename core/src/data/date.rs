@@ -5,8 +5,9 @@
 /// The most milliseconds before or after the epoch that a Date may have.
 const MOST_MS: f64 = 8.64e15;
 
-/// The text of a date in UTC; `None` for an invalid one.
-pub(crate) fn iso(epoch_ms: f64) -> Option<String> {
+/// The text of a date in UTC, as `Date.prototype.toISOString` writes it; `None` for an invalid one.
+#[must_use]
+pub fn iso_date(epoch_ms: f64) -> Option<String> {
     if epoch_ms.is_nan() || epoch_ms.abs() > MOST_MS {
         return None;
     }
@@ -38,7 +39,7 @@ fn civil(days: i64) -> (i64, i64, i64) {
 
 #[cfg(test)]
 mod tests {
-    use super::iso;
+    use super::iso_date;
 
     #[test]
     fn dates_are_those_of_javascript() {
@@ -51,9 +52,9 @@ mod tests {
             (8.64e15, "+275760-09-13T00:00:00.000Z"),
             (-8.64e15, "-271821-04-20T00:00:00.000Z"),
         ] {
-            assert_eq!(iso(ms).as_deref(), Some(text));
+            assert_eq!(iso_date(ms).as_deref(), Some(text));
         }
-        assert_eq!(iso(f64::NAN), None);
-        assert_eq!(iso(8.64e15 + 1.0), None);
+        assert_eq!(iso_date(f64::NAN), None);
+        assert_eq!(iso_date(8.64e15 + 1.0), None);
     }
 }

@@ -12,6 +12,12 @@ import { ROOT } from '../bindings-node/addon.mjs';
 const ROOTS = ['isolane-node', 'isolane-python', 'isolane-worker'];
 const LICENCE = /^(licen[cs]e|copying|notice|unlicen[cs]e|copyright)/i;
 
+/** Licences that ask for no more than their text. */
+const PERMITTED = new Set([
+  ...['0BSD', 'Apache-2.0', 'Apache-2.0 WITH LLVM-exception', 'BSD-2-Clause', 'BSD-3-Clause', 'BSL-1.0', 'blessing'],
+  ...['CC0-1.0', 'CDLA-Permissive-2.0', 'ISC', 'MIT', 'MIT-0', 'Unicode-3.0', 'Unlicense', 'Zlib'],
+]);
+
 /** C libraries, each compiled by a crate: the header that has the version, and its form. */
 const IN_C = [
   {
@@ -84,6 +90,12 @@ export function licences(parts) {
   const sections = [...texts].map(([text, titles]) => `${[...new Set(titles)].join('\n')}\n\n${text}\n`);
   if (without.length > 0) sections.unshift(`Without a text of their own:\n${without.map(title).join('\n')}\n`);
   return { text: sections.join(`\n${'-'.repeat(100)}\n\n`), without };
+}
+
+/** Whether an SPDX expression leaves a choice of permitted licences. */
+export function isPermitted(expression) {
+  const flat = expression.replaceAll(/\(([^()]*)\)/g, (_, inner) => (isPermitted(inner) ? 'MIT' : 'refused'));
+  return flat.split(' OR ').some((choice) => choice.split(' AND ').every((one) => PERMITTED.has(one.trim())));
 }
 
 const title = ({ name, version, license }) => `${name} ${version} (${license})`;

@@ -23,7 +23,8 @@ const STAGE = join(ROOT, 'target', 'stage');
 /** The most that a package may have, in bytes. */
 const MOST = { tgz: 6_000_000, whl: 7_000_000 };
 
-const USAGE = { all: { type: 'boolean' }, built: { type: 'boolean' }, trained: { type: 'boolean' }, profile: { type: 'string', default: 'release' } };
+/** The options of the command, as `parseArgs` takes them. */
+export const OPTIONS = { all: { type: 'boolean' }, built: { type: 'boolean' }, trained: { type: 'boolean' }, profile: { type: 'string', default: 'release' } };
 
 /** Makes the packages of some targets. Returns the paths of the files. */
 export function packages(targets, options) {
@@ -40,6 +41,11 @@ export function packages(targets, options) {
     if (bytes > most) console.warn(`${file} has ${bytes} bytes; a published one has at most ${most}`);
   }
   return rows.map(({ file }) => join(OUT, file));
+}
+
+/** The targets that a command names. */
+export function chosen({ all }, names) {
+  return all ? TARGETS : names.length > 0 ? names.map(find) : [host()];
 }
 
 /** The packages of one target. This machine's own addon and worker are run. */
@@ -67,8 +73,7 @@ function npmRun(script) {
 }
 
 if (process.argv[1] === import.meta.filename) {
-  const { values, positionals } = parseArgs({ options: USAGE, allowPositionals: true });
-  const chosen = values.all ? TARGETS : positionals.length > 0 ? positionals.map(find) : [host()];
-  packages(chosen, values);
+  const { values, positionals } = parseArgs({ options: OPTIONS, allowPositionals: true });
+  packages(chosen(values, positionals), values);
   console.log(`They are in target/packages. npm run test:install installs them and runs the first steps of a user.`);
 }

@@ -1,8 +1,8 @@
-// Builds the published addon, worker and wheel, with profile-guided optimization of the engine's C code.
+// Builds the published addon, worker and Python module, with profile-guided optimization of the engine's C code.
 //
-// Out: the addon and the worker in the folders of `npm run build`, and the wheel in `target/wheels`. The program
-// builds the engine with counters, runs the training (`training/run.mjs`) and builds the engine again with the counts,
-// which stay in `target/profile`. The wheel's module uses the same objects as the addon.
+// Out: the files in the folders of `npm run build`; `packaging/package.mjs` makes the packages of them. The program builds
+// the engine with counters, runs the training (`training/run.mjs`) and builds the engine again with the counts, which stay
+// in `target/profile`. Python's module uses the same objects as the addon.
 
 import { execFileSync } from 'node:child_process';
 import { copyFileSync, cpSync, mkdirSync, rmSync } from 'node:fs';
@@ -41,13 +41,13 @@ function train() {
     throw new Error(`no counts of the engine: ${written}`);
 }
 
-/** Builds the addon, the worker and the wheel. The addon must pass the training. */
+/** Builds the addon, the worker and Python's module. The addon must pass the training. */
 function build(flags) {
   run('cargo', ['build', ...addon()], flags);
   place('release', HOME);
   execFileSync(process.execPath, [TRAINING], { cwd: ROOT, stdio: 'inherit' });
   run(process.execPath, [join('crates', 'worker', 'build.mjs'), '--release', ...APART], flags);
-  run(join('.venv', 'bin', 'maturin'), ['build', '--release', '--quiet', ...APART], flags);
+  run(join('.venv', 'bin', 'maturin'), ['develop', '--release', '--quiet', ...APART], flags);
 }
 
 function addon() {

@@ -82,7 +82,8 @@ function isBranded(value: object): boolean {
     types.isSharedArrayBuffer(value) ||
     types.isMapIterator(value) ||
     types.isSetIterator(value) ||
-    types.isExternal(value)
+    // Deno lacks this one.
+    types.isExternal?.(value)
   );
 }
 

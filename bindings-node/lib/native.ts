@@ -1,13 +1,7 @@
-// The compiled half of the package.
-//
-// In: the platform of this process. Out: the addon and its folder, where the executable of worker processes is
-// too. The addon comes from the package of that platform, or from a local build next to this folder. Nothing is
-// downloaded and nothing is compiled here.
-
-import { createRequire } from 'node:module';
-import { dirname } from 'node:path';
+// The interface of the compiled half of the package; `platform.ts` finds the file.
 
 import type { PageAnswer, PageTask } from './page.js';
+import { loadAddon } from './platform.js';
 
 /** The refusal of a call, to be thrown as an exception of the right class. */
 export interface Misuse {
@@ -275,30 +269,8 @@ export interface Native {
   unknownOption(set: OptionSet, key: string): string;
 }
 
-const ABIS: Readonly<Record<string, readonly string[]>> = {
-  linux: ['-gnu', '-musl'],
-  win32: ['-msvc'],
-  darwin: [''],
-};
-
 /** Loads the addon and returns it with its folder. If there is none, throws an error that says how to get it. */
 export function loadNative(): { native: Native; folder: string } {
-  const require = createRequire(__filename);
-  const failures: unknown[] = [];
-  const names = (ABIS[process.platform] ?? ['']).map((abi) => `${process.platform}-${process.arch}${abi}`);
-  for (const name of names) {
-    for (const place of [`isolane-${name}`, `../isolane.${name}.node`]) {
-      try {
-        return { native: require(place) as Native, folder: dirname(require.resolve(place)) };
-      } catch (failure) {
-        failures.push(failure);
-      }
-    }
-  }
-  throw new Error(
-    `isolane has no compiled part for ${names.join(' or ')}. ` +
-      `Install its package (npm install isolane, without --omit=optional or --no-optional), ` +
-      `or, in a checkout of the project, build it: npm run build.`,
-    { cause: new AggregateError(failures, 'each place that was tried') },
-  );
+  const { addon, folder } = loadAddon();
+  return { native: addon as Native, folder };
 }

@@ -1,0 +1,79 @@
+// The packages: `npm run package [-- TARGET… | --all] [--built] [--trained] [--profile NAME]`.
+//
+// In: targets, or none for this machine's own; `--built` to take the files that were built last; `--trained` to compile
+// by profile, as for publishing; the profile of cargo for other targets. Out: `target/packages` with the tarballs of npm
+// and the wheels, and a table of their sizes, times and runs. Nothing is published.
+
+import { execFileSync } from 'node:child_process';
+import { mkdirSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { basename, join } from 'node:path';
+import process from 'node:process';
+import { parseArgs } from 'node:util';
+
+import { ROOT } from '../bindings-node/addon.mjs';
+import { built, compiled } from './files.mjs';
+import { licences, linked } from './linked.mjs';
+import { packMain, packTarget } from './npm.mjs';
+import { TARGETS, find, host } from './targets.mjs';
+import { packWheel } from './wheel.mjs';
+
+export const OUT = join(ROOT, 'target', 'packages');
+
+const STAGE = join(ROOT, 'target', 'stage');
+/** The most that a package may have, in bytes. */
+const MOST = { tgz: 6_000_000, whl: 7_000_000 };
+
+/** The options of the command, as `parseArgs` takes them. */
+export const OPTIONS = { all: { type: 'boolean' }, built: { type: 'boolean' }, trained: { type: 'boolean' }, profile: { type: 'string', default: 'release' } };
+
+/** Makes the packages of some targets. Returns the paths of the files. */
+export function packages(targets, options) {
+  for (const folder of [OUT, STAGE]) {
+    rmSync(folder, { recursive: true, force: true });
+    mkdirSync(folder, { recursive: true });
+  }
+  const rows = targets.flatMap((target) => ofTarget(target, options));
+  rows.unshift(row(packMain(targets, STAGE, OUT), 'any system with one of the packages below'));
+  console.table(rows);
+  // A build of the tests is not optimized.
+  for (const { file, bytes } of options.built ? [] : rows) {
+    const most = MOST[file.split('.').at(-1)];
+    if (bytes > most) console.warn(`${file} has ${bytes} bytes; a published one has at most ${most}`);
+  }
+  return rows.map(({ file }) => join(OUT, file));
+}
+
+/** The targets that a command names. */
+export function chosen({ all }, names) {
+  return all ? TARGETS : names.length > 0 ? names.map(find) : [host()];
+}
+
+/** The packages of one target. This machine's own addon and worker are run. */
+function ofTarget(target, options) {
+  const began = performance.now();
+  const isHost = target === host();
+  if (isHost && !options.built) npmRun(options.trained ? 'build:shipped' : 'build');
+  const files = isHost ? built(target, STAGE) : compiled(target, STAGE, options.profile);
+  const seconds = ((performance.now() - began) / 1000).toFixed(0);
+  const { text } = licences(linked(target));
+  const notices = join(STAGE, 'LICENSES.txt');
+  writeFileSync(notices, text);
+  const native = packTarget(target, files, { licences: text, stage: STAGE, out: OUT });
+  const wheel = packWheel(target, { module: files.module, worker: files.wheelWorker }, { licences: notices, stage: STAGE, out: OUT });
+  const compiling = isHost && options.built ? 'nothing was compiled' : `compiled in ${seconds} s`;
+  return [row(native, compiling), row(wheel, compiling)];
+}
+
+function row(path, built) {
+  return { file: basename(path), bytes: statSync(path).size, built };
+}
+
+function npmRun(script) {
+  execFileSync('npm', ['run', '--silent', script], { cwd: ROOT, stdio: 'inherit', shell: process.platform === 'win32' });
+}
+
+if (process.argv[1] === import.meta.filename) {
+  const { values, positionals } = parseArgs({ options: OPTIONS, allowPositionals: true });
+  packages(chosen(values, positionals), values);
+  console.log(`They are in target/packages. npm run test:install installs them and runs the first steps of a user.`);
+}

@@ -1,0 +1,57 @@
+// The targets of the packages: their names in Rust, in npm and on PyPI.
+//
+// Out: a table of the targets that `npm run package` can build, and the target of this machine. A target stands here once
+// its packages have been built and run; `lib/platform.ts` of Node's binding names the same.
+
+import process from 'node:process';
+
+/**
+ * @typedef {object} Target
+ * @property {string} name the ending of its npm package: `isolane-<name>`
+ * @property {string} rust its name in Rust
+ * @property {{ os: string[], cpu: string[], libc?: string[] }} fits the fields of the manifest by which npm chooses
+ * @property {string} library cargo's file name for a library `NAME`
+ * @property {string} module the file name of Python's module
+ * @property {string} worker the file name of the worker
+ * @property {(versions: string[]) => string} wheel the platform of the wheel, from the versions of the C library that the
+ *   files ask for
+ */
+
+/** @type {Target[]} */
+export const TARGETS = [
+  linux('x64', 'gnu', 'x86_64'),
+  linux('x64', 'musl', 'x86_64'),
+];
+
+function linux(cpu, abi, machine) {
+  const libc = abi === 'musl' ? 'musl' : 'glibc';
+  return {
+    name: `linux-${cpu}-${abi}`,
+    rust: `${machine}-unknown-linux-${abi}`,
+    fits: { os: ['linux'], cpu: [cpu], libc: [libc] },
+    library: 'libNAME.so',
+    module: '_isolane.abi3.so',
+    worker: 'isolane-worker',
+    // musl has no versions of symbols. The modules are linked with the 1.2 series.
+    wheel: abi === 'musl' ? () => `musllinux_1_2_${machine}` : (versions) => `manylinux_${newest(versions).join('_')}_${machine}`,
+  };
+}
+
+/** The newest version of glibc that a file asks for; 2.17 at the least, which is the oldest that Rust supports. */
+function newest(versions) {
+  const pairs = versions.map((version) => version.split('.').map(Number)).concat([[2, 17]]);
+  return pairs.sort(([a, b], [c, d]) => c - a || d - b)[0];
+}
+
+/** The target of this machine, without which nothing can be taken from its builds. */
+export function host() {
+  const abi = process.platform !== 'linux' ? '' : process.report.getReport().header.glibcVersionRuntime ? '-gnu' : '-musl';
+  return find(`${process.platform}-${process.arch}${abi}`);
+}
+
+/** A target by its name, with or without the system: `linux-x64-musl` or `x64-musl`. */
+export function find(name) {
+  const target = TARGETS.find((one) => one.name === name || one.name === `linux-${name}`);
+  if (target === undefined) throw new Error(`no packages are made for ${name}; the targets are ${TARGETS.map((one) => one.name).join(', ')}`);
+  return target;
+}

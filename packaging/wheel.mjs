@@ -1,0 +1,56 @@
+// The wheel of a target.
+//
+// In: Python's module and the worker, compiled. Out: the path of the wheel, whose tag is what the files ask of a system.
+// maturin writes the metadata from `pyproject.toml`; `wheel.py` puts the files together, because maturin would compile
+// the module again.
+
+import { execFileSync } from 'node:child_process';
+import { mkdirSync, readdirSync, rmSync } from 'node:fs';
+import { join, relative } from 'node:path';
+
+import { ROOT } from '../bindings-node/addon.mjs';
+import { needs } from './elf.mjs';
+
+const PYTHON = join(ROOT, '.venv', 'bin', 'python');
+const MATURIN = join(ROOT, '.venv', 'bin', 'maturin');
+const SOURCE = join(ROOT, 'bindings-python', 'python');
+/** The oldest Python whose stable interface the module uses: `abi3-py310` of `bindings-python/Cargo.toml`. */
+const ABI = 'cp310-abi3';
+
+/** Libraries that every system with that C library has, as PEP 600 and PEP 656 list them. */
+const SYSTEM = /^(lib(c|m|dl|rt|pthread|util)\.so\.\d+|libgcc_s\.so\.1|ld-linux-[\w-]+\.so\.\d+|libc\.musl-\w+\.so\.1|libc\.so)$/;
+
+export function packWheel(target, { module, worker }, { licences, stage, out }) {
+  const info = metadata(stage);
+  const pairs = sources().map((path) => [path, relative(SOURCE, path)]);
+  pairs.push([module, `isolane/${target.module}`], [worker, `isolane/${target.worker}`]);
+  pairs.push([licences, 'isolane/LICENSES.txt']);
+  const tag = `${ABI}-${target.wheel(versions(module, worker))}`;
+  return execFileSync(PYTHON, [join(ROOT, 'packaging', 'wheel.py'), info, tag, out, ...pairs.flat()], { encoding: 'utf8' }).trim();
+}
+
+/** The versions of glibc that the files ask for. Fails for a library that a system may lack. */
+function versions(...files) {
+  return files.flatMap((file) => {
+    const { libraries, glibc } = needs(file);
+    const foreign = libraries.filter((name) => !SYSTEM.test(name));
+    if (foreign.length > 0) throw new Error(`${file} needs ${foreign.join(', ')}, which the wheel does not have`);
+    return glibc;
+  });
+}
+
+/** The folder `isolane-<version>.dist-info`. */
+function metadata(stage) {
+  const folder = join(stage, 'wheel');
+  rmSync(folder, { recursive: true, force: true });
+  mkdirSync(folder, { recursive: true });
+  execFileSync(MATURIN, ['pep517', 'write-dist-info', '--metadata-directory', folder, '--interpreter', PYTHON], { cwd: ROOT, stdio: ['ignore', 'ignore', 'pipe'] });
+  const [name] = readdirSync(folder);
+  return join(folder, name);
+}
+
+/** The package's own files, without those that a build puts beside them. */
+function sources() {
+  const paths = readdirSync(join(SOURCE, 'isolane'), { recursive: true }).filter((path) => /\.(pyi?|typed)$/.test(path));
+  return paths.sort().map((path) => join(SOURCE, 'isolane', path));
+}

@@ -1,0 +1,168 @@
+// The packages of npm, as a user gets them: installed from a registry into an empty folder, without scripts, a compiler or
+// cargo, they run; and if the native package is missing, the error says why.
+//
+// In: `target/packages`, which `npm run package` makes; in `ISOLANE_NODES` the executables of Node.js, with `:` between
+// them, or nothing for the one that runs the test. Out: a test for each thing that a user does first.
+
+import assert from 'node:assert/strict';
+import { readdirSync, renameSync, rmSync, mkdirSync, writeFileSync } from 'node:fs';
+import { delimiter, join } from 'node:path';
+import process from 'node:process';
+import { after, before, describe, test } from 'node:test';
+
+import { PLATFORMS } from '../../bindings-node/dist/platform.js';
+import { TARGETS, host } from '../../packaging/targets.mjs';
+import { blocks } from '../docs/markdown.mjs';
+import { hostProgram } from '../docs/programs.mjs';
+import { serve } from './registry.mjs';
+import { CEILING_MS, Machine, packagesOf } from './user.mjs';
+
+const NATIVE = `isolane-${host().name}`;
+const OTHER = TARGETS.find((target) => target !== host());
+const NODES = process.env.ISOLANE_NODES?.split(delimiter) ?? [process.execPath];
+const timeout = CEILING_MS;
+
+test('the loader knows the targets of the packages', () => {
+  assert.deepEqual(PLATFORMS, TARGETS.map(({ name }) => name));
+});
+
+for (const node of NODES) describe(node, () => userOf(node));
+
+function userOf(node) {
+  const machine = new Machine(node);
+  const modules = join(machine.home, 'project', 'node_modules');
+  const versions = { name: `isolane-${OTHER.name}`, version: '0.1.0', main: 'main.js', ...OTHER.fits };
+  let registry;
+  let home;
+
+  const cjs = (program) => machine.node(home, program);
+  const esm = (program) => machine.node(home, program, '--input-type=module');
+
+  before(async () => {
+    const tarballs = packagesOf('.tgz').filter((path) => path.includes(NATIVE) || /isolane-\d/.test(path));
+    registry = await serve(tarballs, [versions]);
+    home = machine.folder('project');
+    writeFileSync(join(home, 'package.json'), '{ "private": true }');
+    // npm runs in a process of its own, and this one must answer meanwhile.
+    await install();
+  }, { timeout });
+
+  after(() => {
+    registry?.close();
+    machine.remove();
+  });
+
+  async function install() {
+    const output = await machine.npmBeside(home, 'install', 'isolane', `--registry=${registry.url}`);
+    assert.equal(output.code, 0, output.text);
+  }
+
+  test('one native package is installed, and npm asks for no other', { timeout }, () => {
+    assert.deepEqual(readdirSync(modules).filter((name) => !name.startsWith('.')).sort(), ['isolane', NATIVE].sort());
+    const tree = JSON.parse(machine.npm(home, 'ls', '--all', '--json'));
+    assert.deepEqual(Object.keys(tree.dependencies), ['isolane']);
+    assert.deepEqual(Object.keys(tree.dependencies.isolane.dependencies).filter((name) => tree.dependencies.isolane.dependencies[name].version), [NATIVE]);
+    const tarballs = registry.asked.filter((path) => path.includes('/-/')).map((path) => path.slice(1).split('/-/')[0]);
+    assert.deepEqual(tarballs.sort(), ['isolane', NATIVE].sort());
+  });
+
+  test('no source and no other build is in the packages', () => {
+    const files = readdirSync(join(modules, 'isolane'), { recursive: true });
+    assert.deepEqual(files.filter((path) => /\.(node|rs|whl|map)$|isolane-worker|tests/.test(path)), []);
+    assert.deepEqual(readdirSync(join(modules, NATIVE)).sort(), ['LICENSE', 'LICENSES.txt', 'README.md', 'isolane-worker', `isolane.${host().name}.node`, 'package.json']);
+  });
+
+  test('there is no compiler and no cargo', () => {
+    for (const program of ['cc', 'gcc', 'cargo', 'python3']) {
+      assert.equal(cjs(`console.log(require('node:child_process').spawnSync('${program}').error?.code)`), 'ENOENT');
+    }
+  });
+
+  const [{ text }] = blocks('README.md').filter(({ tag }) => tag === 'js run');
+  test('the first example of the README runs as an ECMAScript module', { timeout }, () => {
+    assert.equal(esm(`${hostProgram(text)}; process.stdout.write('ran')`), 'ran');
+  });
+  test('the first example of the README runs as CommonJS', { timeout }, () => {
+    const program = hostProgram(text).replaceAll(/import (\S+|\{[^}]*\}) from ('[^']+');/g, 'const $1 = require($2);');
+    assert.ok(!program.includes('import '), program);
+    assert.equal(cjs(`(async () => {${program}\n})().then(() => process.stdout.write('ran'))`), 'ran');
+  });
+
+  test('a session keeps its names', { timeout }, () => {
+    const program = `const session = new Session(); await session.run('const n = 41'); console.log((await session.run('n + 1')).result); await session.close();`;
+    assert.equal(esm(`import { Session } from 'isolane'; ${program}`), '42');
+  });
+
+  const use = `runCode('export default f(1)', { globals: { f: (n) => n + 41 } }).then((r) => console.log(r.result))`;
+  test('a run in a process finds the worker of the package', { timeout }, () => {
+    assert.equal(cjs(`const runtime = new (require('isolane').Runtime)({ isolation: 'process' }); const { runCode } = runtime; ${use}.then(() => runtime.close())`), '42');
+  });
+  test('a worker thread of Node.js loads the package, too', { timeout }, () => {
+    const inner = `const { runCode } = require('isolane'); ${use}`;
+    assert.equal(cjs(`require('isolane'); const { Worker } = require('node:worker_threads'); new Worker(${JSON.stringify(inner)}, { eval: true })`), '42');
+  });
+
+  const programs = {
+    kit: [`{ Kit }`, `const kit = new Kit({ state: true }); kit.runTool('await state.set("n", 42); return state.get("n")').then((r) => console.log(r.result)).finally(() => kit.close())`, '42'],
+    executors: ['{ CodeLoop, IsolateCodeExecutor, ScriptedModel }', `const model = new ScriptedModel(); model.pushText('It is 42.'); new CodeLoop({ model, executor: new IsolateCodeExecutor() }).run('Say it.').then((r) => console.log(r.text))`, 'It is 42.'],
+    environment: ['{ ProcessService }', `const service = new ProcessService(); service.create({ code: 'return 42' }).then(({ pid }) => service.wait(pid)).then((r) => console.log(r.output.result))`, '42'],
+    notebook: ['{ Notebook }', `const notebook = new Notebook(); notebook.execute({ cells: [{ language: 'js', code: '6 * 7' }] }).then((r) => console.log(r.content[0].text)).finally(() => notebook.close())`, '42'],
+  };
+  for (const [part, [names, program, output]] of Object.entries(programs)) {
+    test(`isolane/${part} is there for both kinds of modules`, { timeout }, () => {
+      assert.equal(cjs(`const ${names} = require('isolane/${part}'); ${program}`), output);
+      assert.equal(esm(`import ${names} from 'isolane/${part}'; ${program}`), output);
+    });
+  }
+
+  describe('an error says which part is missing', () => {
+    const failure = (before = '') => cjs(`${before}; try { require('isolane'); } catch (error) { console.log(error.message); }`);
+    const place = join(modules, NATIVE);
+    const causes = `Usual causes:
+- a lock file or a node_modules that was made on another platform: delete both, and run npm install here;
+- an install without optional dependencies (--omit=optional, --no-optional): install with them (npm install --include=optional);
+- a bundler that put isolane into its bundle: mark isolane as external, and keep node_modules.
+In a clone of the project, npm run build compiles it.`;
+
+    test('the worker', { timeout }, () => {
+      renameSync(join(place, 'isolane-worker'), join(place, 'elsewhere'));
+      const message = cjs(`try { new (require('isolane').Runtime)({ isolation: 'process' }); } catch (error) { console.log(error.name, error.message); }`);
+      assert.equal(message, `TypeError isolation 'process' needs the executable isolane-worker, and there is none in ${place}; build or install it, or name it with the option 'worker' or the environment variable ISOLANE_WORKER`);
+      renameSync(join(place, 'elsewhere'), join(place, 'isolane-worker'));
+    });
+
+    test('the native package', { timeout }, () => {
+      renameSync(place, join(home, 'elsewhere'));
+      assert.equal(failure(), `isolane has no compiled part for ${host().name}: the package ${NATIVE} is not installed. ${causes}`);
+    });
+
+    test('the native package, with another platform’s in its place', { timeout }, () => {
+      mkdirSync(join(modules, versions.name));
+      writeFileSync(join(modules, versions.name, 'package.json'), JSON.stringify(versions));
+      writeFileSync(join(modules, versions.name, 'main.js'), '');
+      assert.equal(failure(), `isolane has no compiled part for ${host().name}: the package ${NATIVE} is not installed. Installed is ${versions.name}, for another platform. ${causes}`);
+      rmSync(join(modules, versions.name), { recursive: true });
+      renameSync(join(home, 'elsewhere'), place);
+    });
+
+    test('a platform without a package', { timeout }, () => {
+      const message = failure(`Object.defineProperty(process, 'platform', { value: 'sunos' }); Object.defineProperty(process, 'arch', { value: 'ia32' })`);
+      assert.equal(message, `isolane has no compiled part for sunos-ia32: unsupported platform. There are packages for ${PLATFORMS.join(', ')}. In a clone of the project, npm run build compiles it.`);
+    });
+
+    test('a file that the system cannot load', { timeout }, () => {
+      writeFileSync(join(place, `isolane.${host().name}.node`), 'not an addon');
+      assert.match(failure(), new RegExp(`^isolane cannot load its compiled part, ${NATIVE}: .+\\. The file is there, and it is not for this system, or it is damaged\\.`));
+    });
+
+    test('the same through npm: an install without optional packages', { timeout }, async () => {
+      rmSync(modules, { recursive: true });
+      const output = await machine.npmBeside(home, 'install', '--omit=optional', `--registry=${registry.url}`);
+      assert.equal(output.code, 0, output.text);
+      assert.match(failure(), new RegExp(`the package ${NATIVE} is not installed`));
+      const remedy = await machine.npmBeside(home, 'install', '--include=optional', `--registry=${registry.url}`);
+      assert.equal(remedy.code, 0, remedy.text);
+      assert.equal(cjs(`const { runCode } = require('isolane'); ${use}`), '42');
+    });
+  });
+}

@@ -6,6 +6,7 @@ event loop. The outcome of any run is one `CodeExecutionResult`. A `Runtime` has
 `Session` is an isolate that stays, for cells that build on one another.
 """
 
+from ._by_name import by_name
 from ._errors import (
     LinkError,
     MemoryLimitError,
@@ -61,6 +62,7 @@ __all__ = [
     "UncaughtError",
     "Undefined",
     "ValueFrom",
+    "by_name",
     "run_code",
     "run_code_sync",
     "undefined",

@@ -53,7 +53,8 @@ pub(in crate::isolate) fn describe(state: &State, value: Raw) -> String {
     }
 }
 
-fn constructor_name(state: &State, value: Raw) -> Option<String> {
+/// The name of the function that the prototype of an object names as its constructor.
+pub(super) fn constructor_name(state: &State, value: Raw) -> Option<String> {
     let cx = state.realm().cx;
     let prototype =
         cx.prototype(value).ok().filter(|p| is_object(p.raw()) && !is_proxy(p.raw()))?;

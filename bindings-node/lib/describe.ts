@@ -21,7 +21,7 @@ const NUMBERING: Numbering = {
 };
 
 /** The form of Node's console for one line: the levels and items that the native side shows. */
-const LINE = { depth: 3, maxArrayLength: 100, breakLength: Infinity, compact: true, customInspect: false, getters: false } as const;
+const LINE = { depth: 2, maxArrayLength: 100, breakLength: Infinity, compact: true, customInspect: false, getters: false } as const;
 
 export function describe(value: unknown, options?: unknown): string {
   const limit = limitOf(options);

@@ -139,7 +139,10 @@ CONVERSIONS: list[tuple[Any, Any]] = [
             "color": "red",
         },
     ),
-    (Model({"when": datetime.date(2024, 5, 6), "m": Model([Decimal(1)])}), {"when": "2024-05-06", "m": [1]}),
+    (
+        Model({"when": datetime.date(2024, 5, 6), "m": Model([Decimal(1)])}),
+        {"when": "2024-05-06", "m": [1]},
+    ),
     (Model(5), 5),
     (Scalar(1.5), 1.5),
     (Scalar((1, Scalar(True))), [1, True]),
@@ -201,7 +204,7 @@ def test_a_million_conversions_deep_is_as_deep_as_memory() -> None:
 # Failures, with their place.
 
 
-class Hostile(Exception):
+class HostileError(Exception):
     def __str__(self) -> str:
         raise RuntimeError("no text")
 
@@ -216,6 +219,8 @@ class Lazy:
 
 
 class Zone(datetime.tzinfo):
+    dst = tzname = None  # type: ignore[assignment]
+
     def utcoffset(self, _: datetime.datetime | None) -> datetime.timedelta:
         raise OSError("no zone")
 
@@ -223,12 +228,11 @@ class Zone(datetime.tzinfo):
 FAILURES: list[tuple[Callable[[], Any], str]] = [
     (
         lambda: Model(ValueError("Circular reference detected")),
-        "an instance of Model cannot be cloned: model_dump raised ValueError: "
-        "Circular reference detected",
+        "an instance of Model cannot be cloned: model_dump raised ValueError: Circular reference",
     ),
     (
-        lambda: Model(Hostile()),
-        "an instance of Model cannot be cloned: model_dump raised Hostile",
+        lambda: Model(HostileError()),
+        "an instance of Model cannot be cloned: model_dump raised HostileError",
     ),
     (
         lambda: Model(ValueError("x" * 1000)),
@@ -321,9 +325,7 @@ def test_a_refusal_names_the_hook_or_its_exception() -> None:
     assert isinstance(error.__cause__, TypeError)
 
 
-@pytest.mark.parametrize(
-    "endless", [lambda value: value, lambda _: object(), lambda _: [object()]]
-)
+@pytest.mark.parametrize("endless", [lambda value: value, lambda _: object(), lambda _: [object()]])
 def test_a_hook_without_an_end_is_refused(endless: Callable[[Any], Any]) -> None:
     message = str(refused(object(), default=endless))
     assert message.startswith("globals.x")
@@ -331,11 +333,11 @@ def test_a_hook_without_an_end_is_refused(endless: Callable[[Any], Any]) -> None
 
 
 def test_a_hook_that_is_no_callable_is_misuse() -> None:
-    with pytest.raises(TypeError, match="^default must be a callable, got int$"):
+    with pytest.raises(TypeError, match=r"^default must be a callable, got int$"):
         run_code_sync("1", default=5)  # type: ignore[arg-type]
-    with pytest.raises(TypeError, match="^default must be a callable, got int$"):
+    with pytest.raises(TypeError, match=r"^default must be a callable, got int$"):
         isolane.Runtime(default=5)  # type: ignore[arg-type]
-    with pytest.raises(TypeError, match="^default must be a callable, got int$"):
+    with pytest.raises(TypeError, match=r"^default must be a callable, got int$"):
         isolane.Session(default=5)  # type: ignore[arg-type]
 
 

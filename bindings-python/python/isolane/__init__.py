@@ -7,6 +7,7 @@ event loop. The outcome of any run is one `CodeExecutionResult`. A `Runtime` has
 """
 
 from ._by_name import by_name
+from ._describe import describe
 from ._errors import (
     LinkError,
     MemoryLimitError,
@@ -19,10 +20,16 @@ from ._errors import (
 from ._execution import CellExecution, CodeExecution
 from ._options import Cells, Execute, Language
 from ._result import (
+    AnyCellResult,
+    AnyResult,
+    CellExecutionFailure,
     CellExecutionResult,
+    CellExecutionSuccess,
     CodeExecutionError,
+    CodeExecutionFailure,
     CodeExecutionLog,
     CodeExecutionResult,
+    CodeExecutionSuccess,
     LogLevel,
     SessionState,
     Status,
@@ -34,13 +41,19 @@ from ._session import NameKind, Session, SessionName
 from ._undefined import Undefined, undefined
 
 __all__ = [
+    "AnyCellResult",
+    "AnyResult",
     "CellExecution",
+    "CellExecutionFailure",
     "CellExecutionResult",
+    "CellExecutionSuccess",
     "Cells",
     "CodeExecution",
     "CodeExecutionError",
+    "CodeExecutionFailure",
     "CodeExecutionLog",
     "CodeExecutionResult",
+    "CodeExecutionSuccess",
     "Confinement",
     "Execute",
     "Language",
@@ -63,6 +76,7 @@ __all__ = [
     "Undefined",
     "ValueFrom",
     "by_name",
+    "describe",
     "run_code",
     "run_code_sync",
     "undefined",

@@ -26,7 +26,7 @@ def by_name(function: Callable[Parameters, Returned]) -> Callable[..., Returned]
         return args, {}
 
     # The class of a callable object says whether its calls return coroutines.
-    of_class = getattr(type(function), "__call__", None)
+    of_class = inspect.getattr_static(type(function), "__call__", None)
     is_async = inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(of_class)
     call: Callable[..., Any] = function
     if is_async:

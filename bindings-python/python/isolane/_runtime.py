@@ -8,7 +8,7 @@ import weakref
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
 from . import _isolane
 from ._bridge import Bridge, bridge_of
@@ -21,7 +21,7 @@ from ._options import (
     run_arguments,
     session_arguments,
 )
-from ._result import CodeExecutionResult, Status
+from ._result import AnyResult, Status
 from ._run import Run
 from ._session import Session, open_session
 from ._session_host import SessionHost
@@ -64,7 +64,7 @@ def run_code(*args: Any, **options: Any) -> CodeExecution:
 
 
 @as_function(run_arguments)
-def run_code_sync(*args: Any, **options: Any) -> CodeExecutionResult:
+def run_code_sync(*args: Any, **options: Any) -> AnyResult:
     """Runs `source` and waits for the result: `run_code` for callers without an event loop.
 
     Host functions run on the calling thread. Coroutine functions run there on a loop of their own.
@@ -211,7 +211,7 @@ class Runtime:
         return _start(self, args, options)
 
     @as_method(run_arguments)
-    def run_code_sync(self, *args: Any, **options: Any) -> CodeExecutionResult:
+    def run_code_sync(self, *args: Any, **options: Any) -> AnyResult:
         """As the free `run_code_sync`.
 
         Raises:
@@ -292,7 +292,7 @@ def _start(
 
 def _start_and_wait(
     runtime: Runtime | None, args: tuple[Any, ...], options: dict[str, Any]
-) -> CodeExecutionResult:
+) -> AnyResult:
     arguments = run_arguments(*args, **options)
     with outside_of_loops():
         bridge = Bridge()
@@ -301,7 +301,7 @@ def _start_and_wait(
             # The exception of a host function refers to the frames that wait.
             arguments.clear()
             options.clear()
-            return wait(bridge, run)
+            return cast(AnyResult, wait(bridge, run))
         finally:
             close_loop(bridge)
 

@@ -14,7 +14,7 @@ from ._cell import Cell
 from ._execution import CellExecution, Execution, KitCellExecution
 from ._options import as_method, call_arguments, cell_arguments, default_of, session_arguments
 from ._promises import Watched
-from ._result import CellExecutionResult, KitCellResult
+from ._result import AnyCellResult, CellExecutionResult, KitCellResult
 from ._session_host import SessionHost
 from ._sync import close_loop, outside_of_loops, wait
 
@@ -311,7 +311,7 @@ class AnySession(Generic[Handle, Result]):
 
 
 @final
-class Session(AnySession[CellExecution, CellExecutionResult]):
+class Session(AnySession[CellExecution, AnyCellResult]):
     """An isolate that stays: its cells run one after another, and find what earlier ones left. A
     context manager for `with` and `async with`.
 

@@ -353,6 +353,7 @@ class Kit:
 
     __slots__ = (
         "__weakref__",
+        "_default",
         "_native",
         "_page",
         "_sessions",

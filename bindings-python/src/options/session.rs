@@ -7,8 +7,9 @@ use isolane::{CallRequest, CellRequest, OptionSet, SessionRequest, Spelling, Upd
 use pyo3::{exceptions::PyKeyError, prelude::*, types::PyDict};
 
 use super::{
-    Entries, Given, Imports, check_hook, entries, import_names, names, optional_number, optional_text,
-    read_declared, read_import, read_language, read_module, read_report, read_source, write_inputs,
+    Entries, Given, Imports, check_hook, entries, import_names, names, optional_number,
+    optional_text, read_declared, read_import, read_language, read_module, read_report,
+    read_source, write_inputs,
 };
 use crate::{
     error::exception,

@@ -29,7 +29,7 @@ pub fn inspect_limit(limit: Option<f64>) -> Result<usize, Error> {
 }
 
 /// A value as a console shows it, as one line in at most `limit` bytes and an ellipsis. A string is bare, and quoted
-/// inside of something. Functions of the host have no names. At most 100 items of each container are shown, and four
+/// inside of something. Functions of the host have no names. At most 100 items of each container are shown, and three
 /// levels of containers.
 ///
 /// ```
@@ -113,7 +113,7 @@ mod tests {
     fn deep_containers_are_named_and_the_rest_is_shown() {
         let mut writer = Writer::new();
         writer.array(2);
-        for _ in 0..3 {
+        for _ in 0..2 {
             writer.array(1);
         }
         writer.array(4);
@@ -129,7 +129,7 @@ mod tests {
         writer.int(5);
         writer.int(6);
         let shown = inspect(&writer.finish(), 1000);
-        assert_eq!(shown, "[ [ [ [ [Array] ] ] ], 6 ]");
+        assert_eq!(shown, "[ [ [ [Array] ] ], 6 ]");
     }
 
     #[test]

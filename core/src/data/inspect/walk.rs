@@ -14,7 +14,7 @@ use super::{
 use crate::value::{Event, Reader, Str};
 
 /// The number of nested levels that are shown.
-const DEPTH: usize = 4;
+const DEPTH: usize = 3;
 
 /// The items of a container that are shown.
 const MOST_ITEMS: u32 = 100;
@@ -341,9 +341,8 @@ impl<'a> Walk<'a> {
         let complete = self.shown.iter().map(|(&index, &(start, _))| (index, start));
         let starts: FxHashMap<u32, usize> = open.chain(complete).collect();
         let numbered = (1..).zip(&self.circles);
-        let mut places: Vec<(usize, u32)> = numbered
-            .filter_map(|(number, circle)| Some((*starts.get(circle)?, number)))
-            .collect();
+        let mut places: Vec<(usize, u32)> =
+            numbered.filter_map(|(number, circle)| Some((*starts.get(circle)?, number))).collect();
         places.sort_unstable();
         for (start, number) in places.into_iter().rev() {
             self.text.insert_str(start, &format!("<ref *{number}> "));

@@ -179,12 +179,31 @@ fn clone_short(state: &State, args: &[Raw], root: &str) -> Outcome<Value> {
 
 /// An object that is being read, with the progress.
 enum Frame {
-    Object { object: Local, keys: Rc<Keys>, next: usize },
-    Array { array: Local, keys: Rc<Keys>, next: usize, length: u32, at: u32, sparse: bool },
-    Map { items: Vec<Local>, next: usize },
-    Set { items: Vec<Local>, next: usize },
+    Object {
+        object: Local,
+        keys: Rc<Keys>,
+        next: usize,
+    },
+    Array {
+        array: Local,
+        keys: Rc<Keys>,
+        next: usize,
+        length: u32,
+        at: u32,
+        sparse: bool,
+    },
+    Map {
+        items: Vec<Local>,
+        next: usize,
+    },
+    Set {
+        items: Vec<Local>,
+        next: usize,
+    },
     /// Items of the container below which are only counted.
-    Filler { left: usize },
+    Filler {
+        left: usize,
+    },
 }
 
 /// A view whose buffer was not in the message when the view was written.

@@ -59,5 +59,7 @@ pub(super) fn constructor_name(state: &State, value: Raw) -> Option<String> {
     let prototype =
         cx.prototype(value).ok().filter(|p| is_object(p.raw()) && !is_proxy(p.raw()))?;
     let constructor = cx.own_data(prototype.raw(), c"constructor")?;
-    cx.is_function(constructor.raw()).then(|| state.function_name(constructor.raw()))
+    // The name of a Proxy would come from one of its traps.
+    let is_plain = cx.is_function(constructor.raw()) && !is_proxy(constructor.raw());
+    is_plain.then(|| state.function_name(constructor.raw()))
 }

@@ -28,7 +28,7 @@ pub(super) const MOST_NODES: usize = 10_000;
 
 /// Items of each container, and levels of containers, that `inspect` shows.
 pub(super) const MOST_ITEMS: usize = 100;
-const MOST_LEVELS: usize = 4;
+const MOST_LEVELS: usize = 3;
 
 /// The longest container of which the other items are counted.
 const MOST_COUNTED: usize = 1 << 20;

@@ -57,6 +57,8 @@ export interface CodeExecution extends PromiseLike<CodeExecutionResult> {
   catch<T = never>(onRejected?: ((reason: unknown) => T | PromiseLike<T>) | null): Promise<CodeExecutionResult | T>;
   /** As `Promise.prototype.finally`. */
   finally(onFinally?: (() => void) | null): Promise<CodeExecutionResult>;
+  /** The name of the class. */
+  readonly [Symbol.toStringTag]: string;
 }
 
 /** The result of a run: its `status` tells whether it has a `result` or an `error`. */
@@ -125,6 +127,16 @@ export interface CodeExecutionError {
    */
   cause?: unknown;
 }
+
+/**
+ * A value as one line of text, as Node's console shows it: `{ ids: Set(1) { 1 }, when: 1970-01-01T00:00:00.000Z }`. Any
+ * value has one, also a result that `JSON.stringify` does not take. A string is bare. At most 100 items of each container
+ * are shown, and three levels of containers.
+ *
+ * @param options `limit`: the most bytes of UTF-8, an ellipsis included. Default 10,000.
+ * @throws TypeError or RangeError for a limit that is not valid.
+ */
+export function describe(value: unknown, options?: { limit?: number }): string;
 
 /**
  * Runs `source` as an ECMAScript module in a fresh isolate of the process's default runtime.

@@ -1,5 +1,6 @@
 // The exports of the package; `index.d.ts` documents them.
 
+export { describe } from './describe.js';
 export { runCode } from './run-code.js';
 export { Runtime } from './runtime.js';
 export { Session } from './session.js';

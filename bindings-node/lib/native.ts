@@ -191,6 +191,8 @@ export interface Native {
   kitFunction(name: string): NativeFunction;
   /** The number under which such a function crosses into a run or session that has started. */
   nativeNumber(bridge: number, run: number, fn: NativeFunction): number;
+  /** A value as a console shows it; the frame is its message. */
+  describe(frame: Uint8Array, length: number, blobs: Blobs, limit: number | undefined): string | Misuse;
   /** Opens a system; the frame is the message of its options. */
   openSystem(
     bridge: number,

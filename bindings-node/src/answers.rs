@@ -92,7 +92,8 @@ pub(crate) fn write_names(frame: &mut Frame, names: Vec<Name>) {
         frame.text(kind.as_str());
         frame.text(&kind_of);
         if let Some(size) = size {
-            frame.f64(size);
+            #[expect(clippy::cast_precision_loss, reason = "a length has at most 53 bits")]
+            frame.f64(size as f64);
         }
     }
 }

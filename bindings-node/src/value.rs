@@ -5,10 +5,15 @@
 //! (`large.rs`). Blobs are beside the frame: moved on their way to JavaScript, and copied once on their way from it,
 //! because Rust cannot take over JavaScript's memory.
 
-use isolane::value::Value;
-use napi::{Env, Result, bindgen_prelude::Uint8ArraySlice};
+use isolane::{inspect, inspect_limit, value::Value};
+use napi::{Either, Env, Result, bindgen_prelude::Uint8ArraySlice};
+use napi_derive::napi;
 
-use crate::{error::broken_frame, large::Large, wire::LARGE};
+use crate::{
+    error::{Misuse, broken_frame},
+    large::Large,
+    wire::LARGE,
+};
 
 /// Below this, copying bytes into JavaScript's memory is cheaper than lending it ours.
 const LENT_BYTES: usize = 64 * 1024;
@@ -18,6 +23,24 @@ const LARGE_BYTES: usize = 64 * 1024;
 
 /// The most blobs that JavaScript gets at once.
 pub(crate) const MANY_BLOBS: usize = 256;
+
+/// A value as a console shows it, in at most that many bytes; the value is a message.
+///
+/// # Errors
+/// When `length` is beyond the frame.
+#[napi(catch_unwind)]
+pub fn describe(
+    frame: &[u8],
+    length: u32,
+    blobs: Option<Vec<&[u8]>>,
+    limit: Option<f64>,
+) -> Result<Either<String, Misuse>> {
+    let message = Cursor::new(frame, length)?.message(blobs);
+    Ok(match inspect_limit(limit) {
+        Ok(limit) => Either::A(inspect(&message, limit)),
+        Err(error) => Either::B(Misuse::from(error)),
+    })
+}
 
 /// A frame being written.
 #[derive(Debug, Default)]

@@ -269,13 +269,13 @@ pub(crate) fn completion<'py>(
     let written = if ok {
         value::write_answer(functions, value, owner, function)
     } else {
-        value::write(functions, value, owner, "error")
+        value::write_thrown(functions, value, owner)
     };
     let failure = match written {
         Ok(message) => return (if ok { Ok(message) } else { Err(message) }, Ok(raised)),
         Err(failure) => failure,
     };
-    let thrown = value::write(functions, failure.value(py), owner, "error");
+    let thrown = value::write_thrown(functions, failure.value(py), owner);
     let thrown = thrown.unwrap_or_else(|_| value::unreadable());
     let raised = if failure.is_instance_of::<PyException>(py) {
         Ok(Some(failure.into_value(py).into_bound(py).into_any()))

@@ -9,7 +9,7 @@ use std::path::PathBuf;
 
 use isolane::{
     Language, OptionDeclaration, OptionKind, OptionSet, OptionValue, Request, RuntimeOptions,
-    SourceText, Spelling, Step, Value, unknown_option, wrong_type,
+    SourceText, Spelling, Step, Value, inspect_limit, unknown_option, wrong_type,
 };
 use pyo3::{
     exceptions::{PyKeyError, PyTypeError},
@@ -49,6 +49,7 @@ pub(crate) fn read_runtime_options(
         spelling: Spelling::Snake,
         ..RuntimeOptions::default()
     };
+    check_hook(Given(given).option("default")?.as_ref())?;
     for option in OptionSet::Runtime.declarations() {
         let Some(value) = given.get_item(option.name)? else { continue };
         let value = match option.kind {
@@ -75,6 +76,7 @@ pub(crate) fn read_request(
 ) -> PyResult<Request> {
     let py = given.py();
     let given = Given(given);
+    check_hook(given.option("default")?.as_ref())?;
     let source = given.0.get_item("source")?.ok_or_else(|| PyKeyError::new_err("source"))?;
     let (function, args) = read_execute(py, given.option("execute")?.as_ref())?;
     let tool_args = given.option("args")?;
@@ -236,6 +238,14 @@ fn read_report(report: Option<&Bound<'_, PyAny>>) -> PyResult<bool> {
     }
 }
 
+/// Checks the hook that converts values, which only Python has.
+fn check_hook(hook: Option<&Bound<'_, PyAny>>) -> PyResult<()> {
+    match hook {
+        Some(hook) if !hook.is_callable() => Err(wrong(hook, "default", "a callable")),
+        _ => Ok(()),
+    }
+}
+
 fn optional_text(option: &str, text: Option<&Bound<'_, PyAny>>) -> PyResult<Option<String>> {
     let read = |text: &Bound<'_, PyAny>| read_source(option, text).map(|source| source.text);
     text.map(read).transpose()
@@ -252,6 +262,12 @@ fn read_number(option: &str, number: &Bound<'_, PyAny>) -> PyResult<f64> {
     }
     let infinite = || if number.lt(0).unwrap_or(false) { -f64::INFINITY } else { f64::INFINITY };
     Ok(number.extract::<f64>().unwrap_or_else(|_| infinite()))
+}
+
+/// Reads the limit of a text.
+pub(crate) fn read_limit(limit: Option<&Bound<'_, PyAny>>, py: Python<'_>) -> PyResult<usize> {
+    let limit = optional_number("limit", limit)?;
+    inspect_limit(limit).map_err(|error| exception(py, &error))
 }
 
 /// The entries of a mapping, in order. Its keys must be strings.

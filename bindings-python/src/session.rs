@@ -288,8 +288,7 @@ impl PyAnswer {
                 Ok(py.None().into_bound(py))
             }
             Some(Content::Names(names)) => {
-                let fields =
-                    |name: Name| (name.name, name.kind.as_str(), name.kind_of, size(name.size));
+                let fields = |name: Name| (name.name, name.kind.as_str(), name.kind_of, name.size);
                 let names: Vec<_> = names.map_err(refused)?.into_iter().map(fields).collect();
                 names.into_pyobject(py)
             }
@@ -307,10 +306,4 @@ impl PyAnswer {
             }
         }
     }
-}
-
-/// A count, which is whole.
-fn size(size: Option<f64>) -> Option<u64> {
-    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a count")]
-    size.map(|size| size as u64)
 }

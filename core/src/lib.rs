@@ -42,7 +42,7 @@ pub use data::cell::{CellOutcome, Name, NameKind, SessionState, ValueFrom};
 pub use data::console_line::console_line;
 pub use data::date::iso_date;
 pub use data::extension::{Extension, ExtensionFunction, ExtensionReturns, install_extension};
-pub use data::inspect::inspect;
+pub use data::inspect::{inspect, inspect_limit, inspect_marked};
 pub use data::outcome::{ExecutionError, ExecutionLog, ExecutionResult, LogLevel, Status};
 pub use data::status_error::StatusError;
 pub use data::text::{MESSAGE_LIMIT, STACK_LIMIT};

@@ -151,6 +151,8 @@ def misuse_mismatch(message: str, said: Json) -> str | None:
         return mismatch(message, {"$match": in_python(said["$match"])}, "message")
     if not isinstance(said, str):
         return mismatch(message, said, "message")
+    # Only Python has that option, and only there the refusal of an instance names it.
+    message = message.removesuffix("; default= can convert it")
     said, wrong_type, _ = said.partition(", got ")
     if wrong_type:
         message, _, given = message.partition(", got ")

@@ -5,7 +5,6 @@ from __future__ import annotations
 import array
 import collections
 import copy
-import dataclasses
 import datetime
 import enum
 import gc
@@ -310,7 +309,9 @@ def test_a_hundred_thousand_levels_both_ways() -> None:
         bad = [bad]
     message = refused(bad)
     assert message.startswith("globals.x[0][0]")
-    assert message.endswith("[0][0]: an instance of object cannot be cloned")
+    assert message.endswith(
+        "[0][0]: an instance of object cannot be cloned; default= can convert it"
+    )
     assert len(message) < 1000
 
 
@@ -452,7 +453,6 @@ def test_dates_that_python_does_not_have() -> None:
     assert crossed(None, "export default new Date(-62135596800000)") == datetime.datetime(
         1, 1, 1, tzinfo=UTC
     )
-    assert refused(datetime.date(2020, 1, 1)) == "globals.x: an instance of date cannot be cloned"
 
 
 # Keys of maps and members of sets.
@@ -562,11 +562,6 @@ class Plain:
     """An instance of a class of the caller."""
 
 
-@dataclasses.dataclass
-class Data:
-    x: int = 1
-
-
 class Angry:
     """Raises on every access."""
 
@@ -587,7 +582,6 @@ class AngryClass(metaclass=AngryMeta):
     ("value", "what"),
     [
         (Plain(), "an instance of Plain"),
-        (Data(), "an instance of Data"),
         (Angry(), "an instance of Angry"),
         (object.__new__(AngryClass), "an instance of AngryClass"),
         (re.compile("a"), "a re.Pattern"),
@@ -597,7 +591,6 @@ class AngryClass(metaclass=AngryMeta):
         (range(3), "an instance of range"),
         (collections.deque([1]), "an instance of deque"),
         (types.MappingProxyType({}), "an instance of mappingproxy"),
-        (array.array("i"), "an instance of array"),
         (sys, "an instance of module"),
         ({}.keys(), "an instance of dict_keys"),
         (mock.NonCallableMock(), "an instance of NonCallableMock"),
@@ -611,18 +604,16 @@ class AngryClass(metaclass=AngryMeta):
     ids=itertools.count(),
 )
 def test_instances_are_refused_with_their_path(value: Any, what: str) -> None:
-    assert refused(value) == f"globals.x: {what} cannot be cloned"
-    assert (
-        refused({"a": [(1, {"b c": value})]})
-        == f'globals.x.a[0][1]["b c"]: {what} cannot be cloned'
-    )
+    end = f"{what} cannot be cloned; default= can convert it"
+    assert refused(value) == f"globals.x: {end}"
+    assert refused({"a": [(1, {"b c": value})]}) == f'globals.x.a[0][1]["b c"]: {end}'
 
 
 def test_every_way_in_names_its_path() -> None:
     value = {"deep": [Plain()]}
     with pytest.raises(
         SerializationError,
-        match=r"^imports\.m\.a\.deep\[0\]: an instance of Plain cannot be cloned$",
+        match=r"^imports\.m\.a\.deep\[0\]: an instance of Plain cannot be cloned; default= can",
     ):
         run_code_sync("1", imports={"m": {"a": value}})
     with pytest.raises(

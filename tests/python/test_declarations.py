@@ -15,9 +15,10 @@ from isolane._session import Session
 
 
 def keywords(function: Callable[..., Any]) -> list[str]:
-    """The names of the options that a function takes."""
+    """The names of the options that a function takes, without the hook that only Python has."""
     parameters = inspect.signature(function).parameters.values()
-    return sorted(each.name for each in parameters if each.kind is each.KEYWORD_ONLY)
+    names = (each.name for each in parameters if each.kind is each.KEYWORD_ONLY)
+    return sorted(name for name in names if name != "default")
 
 
 @pytest.mark.parametrize(

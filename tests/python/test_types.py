@@ -75,6 +75,24 @@ async def cells() -> isolane.CellExecutionResult:
             return await third.run("2")
 
 
+def by_status(outcome: isolane.AnyResult, cell: isolane.AnyCellResult) -> str:
+    if outcome.status == "success":
+        return str(outcome.result)
+    if isinstance(cell, isolane.CellExecutionFailure):
+        return f"{cell.session} {cell.error.message}"
+    return outcome.error.message
+
+
+async def statuses() -> str:
+    handle = run_code("export default 1", default=str)
+    outcome = await handle
+    with isolane.Session(default=str) as session, Runtime(default=str):
+        text: str = isolane.describe(outcome.result, limit=10)
+        search = isolane.by_name(fetch)
+        print(text, await search({"url": "x"}))
+        return by_status(run_code_sync("1"), session.run_sync("1"))
+
+
 def plain() -> int:
     with Runtime() as runtime:
         settled: dict[Status, int] = runtime.stats().settled

@@ -6,6 +6,8 @@ event loop. The outcome of any run is one `CodeExecutionResult`. A `Runtime` has
 `Session` is an isolate that stays, for cells that build on one another.
 """
 
+from ._by_name import by_name
+from ._describe import describe
 from ._errors import (
     LinkError,
     MemoryLimitError,
@@ -18,10 +20,16 @@ from ._errors import (
 from ._execution import CellExecution, CodeExecution
 from ._options import Cells, Execute, Language
 from ._result import (
+    AnyCellResult,
+    AnyResult,
+    CellExecutionFailure,
     CellExecutionResult,
+    CellExecutionSuccess,
     CodeExecutionError,
+    CodeExecutionFailure,
     CodeExecutionLog,
     CodeExecutionResult,
+    CodeExecutionSuccess,
     LogLevel,
     SessionState,
     Status,
@@ -33,13 +41,19 @@ from ._session import NameKind, Session, SessionName
 from ._undefined import Undefined, undefined
 
 __all__ = [
+    "AnyCellResult",
+    "AnyResult",
     "CellExecution",
+    "CellExecutionFailure",
     "CellExecutionResult",
+    "CellExecutionSuccess",
     "Cells",
     "CodeExecution",
     "CodeExecutionError",
+    "CodeExecutionFailure",
     "CodeExecutionLog",
     "CodeExecutionResult",
+    "CodeExecutionSuccess",
     "Confinement",
     "Execute",
     "Language",
@@ -61,6 +75,8 @@ __all__ = [
     "UncaughtError",
     "Undefined",
     "ValueFrom",
+    "by_name",
+    "describe",
     "run_code",
     "run_code_sync",
     "undefined",

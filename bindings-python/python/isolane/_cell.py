@@ -37,6 +37,7 @@ class Cell(Run):
         self._known_session = weakref.ref(session)
         self._place = session.next_place()
         self._is_undone = False
+        self.default = session.default
         self._kind = KitCellResult if session.is_of_kit else CellExecutionResult
         session.cells.add(self)
 

@@ -121,6 +121,7 @@ class Door:
         # A bridge without a loop has no other owner.
         self._bridge = bridge if bridge.own_loop is None else None
         self._run = _LastingCall(bridge, None, None)
+        self._default = self._run.default = None if runtime is None else runtime._default
         number = bridge.number()
         try:
             self._native, remote = _isolane.open_system(
@@ -178,6 +179,7 @@ class Door:
             if lasting.bridge() is not bridge and not lasting.has_ended:
                 bridge.adopt(lasting)
         run = _LastingCall(bridge, None, None) if is_lasting else _Call(bridge, self._native, None)
+        run.default = self._default
         number = bridge.number()
         try:
             # The native side says the same of it.

@@ -8,7 +8,7 @@ from collections.abc import Coroutine, Generator
 from typing import Any, TypeVar, cast, final
 
 from ._bridge import bridge_of
-from ._result import CellExecutionResult, CodeExecutionResult, KitCellResult, KitResult
+from ._result import AnyCellResult, AnyResult, CodeExecutionResult, KitCellResult, KitResult
 from ._run import Run
 
 Result = TypeVar("Result", bound=CodeExecutionResult)
@@ -99,7 +99,7 @@ class Execution(Coroutine[Any, Any, Result]):
 
 
 @final
-class CodeExecution(Execution[CodeExecutionResult]):
+class CodeExecution(Execution[AnyResult]):
     """A run. Await it, in any event loop and as often as you like; it never raises.
 
     The outcome of any run is a result with a status. Cancelling the task that awaits the handle
@@ -111,7 +111,7 @@ class CodeExecution(Execution[CodeExecutionResult]):
 
 
 @final
-class CellExecution(Execution[CellExecutionResult]):
+class CellExecution(Execution[AnyCellResult]):
     """A cell of a session. All that holds for a `CodeExecution` holds for it, too; it counts as an
     instance of that."""
 

@@ -27,6 +27,7 @@ __all__ = [
     "System",
     "check_loop",
     "check_session",
+    "describe",
     "kit_function",
     "open_session",
     "open_system",
@@ -238,6 +239,7 @@ def start(
     owner: Any,
     arguments: dict[str, object],
 ) -> RunHandle: ...
+def describe(value: object, limit: int | None = None) -> str: ...
 def kit_function(name: str) -> NativeFunction: ...
 def option_names(set: str) -> list[str]: ...
 

@@ -68,6 +68,7 @@ class Opener:
         session."""
         native = None if self.runtime is None else self.runtime._native
         host = SessionHost(native, self._report, None)
+        host.default = self._arguments["default"]
         for known in tuple(self._hosts):
             if not known.has_started:
                 # It could not be opened: sessions open one at a time.
@@ -182,6 +183,7 @@ class IsolateCodeExecutor(NativeExecutor):
             "report": report,
             "cells": "queue",
             "checkpoint_bytes": None,
+            "default": None if runtime is None else runtime._default,
         }
         _check(arguments)
         own: dict[str, object] | None = None if isolation is None else {"isolation": isolation}
@@ -247,6 +249,7 @@ class IsolateCodeExecutor(NativeExecutor):
 def _check(arguments: dict[str, Any]) -> None:
     """Refuses arguments of which no session can be made."""
     host = SessionHost(None, arguments["report"], None)
+    host.default = arguments["default"]
     try:
         _isolane.check_session(host, arguments)
     finally:

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Concatenate, Literal, ParamSpec, TypeAlias, TypedDict, TypeVar
+from typing import Any, Concatenate, Literal, ParamSpec, Protocol, TypeAlias, TypedDict, TypeVar
 
 Language: TypeAlias = Literal["javascript", "typescript"]
 """The language of the sources. Types are erased, not checked."""
@@ -29,6 +29,10 @@ Modules: TypeAlias = Mapping[str, str]
 Globals: TypeAlias = Mapping[str, Any]
 Report: TypeAlias = Callable[[Any], Any]
 
+Default: TypeAlias = Callable[[Any], Any]
+"""Converts a value that cannot be cloned, as the `default` of `json.dumps` does: it returns another
+value, which crosses in its place, or raises."""
+
 Parameters = ParamSpec("Parameters")
 Returned = TypeVar("Returned")
 Owner = TypeVar("Owner")
@@ -45,6 +49,7 @@ def run_arguments(
     memory_limit_bytes: int | None = None,
     filename: str | None = None,
     report: Report | None = None,
+    default: Default | None = None,
 ) -> dict[str, Any]:
     """The arguments of a function that starts a run, by name."""
     return locals()
@@ -64,6 +69,7 @@ def session_arguments(
     report: Report | None = None,
     cells: Cells = "queue",
     checkpoint_bytes: int | None = None,
+    default: Default | None = None,
 ) -> dict[str, Any]:
     """The options of a session, by name."""
     return locals()
@@ -99,6 +105,16 @@ def call_arguments(
 
 
 call_arguments.__qualname__ = "call"
+
+
+class _HasDefault(Protocol):
+    _default: Default | None
+
+
+def default_of(arguments: Mapping[str, Any], runtime: _HasDefault | None) -> Default | None:
+    """The hook among the arguments, or else that of a runtime or of a kit."""
+    own: Default | None = arguments["default"]
+    return runtime._default if own is None and runtime is not None else own
 
 
 def as_function(

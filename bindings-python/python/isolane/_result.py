@@ -92,6 +92,34 @@ class CodeExecutionResult:
         raise status_error(self)
 
 
+class _ByStatus(type):
+    """The class of classes whose instances are the results of another class with some statuses: a
+    checker narrows their union by `status`, and `isinstance` and `match` know them."""
+
+    def __instancecheck__(cls, value: object) -> bool:
+        if not isinstance(value, CodeExecutionResult):
+            return False
+        statuses: tuple[Status, ...] = cls._statuses  # type: ignore[attr-defined]
+        return value.status in statuses and isinstance(value, cls.__bases__[-1])
+
+
+class CodeExecutionSuccess(CodeExecutionResult, metaclass=_ByStatus):
+    """The result of a run that succeeded: every `CodeExecutionResult` with that status is one."""
+
+    _statuses = ("success",)
+    status: Literal["success"]
+    error: None
+
+
+class CodeExecutionFailure(CodeExecutionResult, metaclass=_ByStatus):
+    """The result of a run that did not succeed: every `CodeExecutionResult` with one of these
+    statuses is one."""
+
+    _statuses = ("error", "memory", "terminated", "link_error")
+    status: Literal["error", "memory", "terminated", "link_error"]
+    error: CodeExecutionError
+
+
 class Received:
     """The result of a run and the reports so far. The handle keeps them, and a settled run does
     not: a function or an exception that the host keeps may keep the run."""
@@ -130,6 +158,21 @@ class CellExecutionResult(CodeExecutionResult):
     value_from: ValueFrom | None = None
     """On success, the part of the cell that the value is from. `expression`: the last statement is
     one. `completion`: the value of any other statement. `None` if there is no value."""
+
+
+class CellExecutionSuccess(CodeExecutionSuccess, CellExecutionResult):
+    """As a `CodeExecutionSuccess`, of a cell."""
+
+
+class CellExecutionFailure(CodeExecutionFailure, CellExecutionResult):
+    """As a `CodeExecutionFailure`, of a cell."""
+
+
+AnyResult: TypeAlias = CodeExecutionSuccess | CodeExecutionFailure
+"""The result of a run."""
+
+AnyCellResult: TypeAlias = CellExecutionSuccess | CellExecutionFailure
+"""The result of a cell."""
 
 
 @dataclass(frozen=True)

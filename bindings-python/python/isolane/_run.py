@@ -86,6 +86,8 @@ class Run:
         self.waiters: list[Waiter] = []
         self._loop = None if bridge is None else bridge.own_loop
         self._sink = report
+        # The encoder reads it.
+        self.default: Callable[[Any], Any] | None = None
         self.context = contextvars.copy_context()
         self.terminating = False
         self._delivered = 0
@@ -371,6 +373,7 @@ class Run:
         """Releases all that is large. The functions and the exceptions of a run may keep it."""
         self._owner = None
         self._sink = None
+        self.default = None
         self._outcome = None
         self.context = contextvars.Context()
         self.throws.clear()

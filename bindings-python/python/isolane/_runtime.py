@@ -8,13 +8,20 @@ import weakref
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
 from . import _isolane
 from ._bridge import Bridge, bridge_of
 from ._execution import CodeExecution
-from ._options import as_function, as_method, run_arguments, session_arguments
-from ._result import CodeExecutionResult, Status
+from ._options import (
+    Default,
+    as_function,
+    as_method,
+    default_of,
+    run_arguments,
+    session_arguments,
+)
+from ._result import AnyResult, Status
 from ._run import Run
 from ._session import Session, open_session
 from ._session_host import SessionHost
@@ -44,6 +51,9 @@ def run_code(*args: Any, **options: Any) -> CodeExecution:
         filename: The label of the source in stacks and errors. Default `<runCode>`.
         report: Gives the sandbox a function `report`, and is called with each value passed to it.
             Its return value or its exception is that of `report` inside.
+        default: Converts values that cannot be cloned, as the `default` of `json.dumps` does: it
+            is called with each of them, and returns another value or raises. Default: that of the
+            runtime.
 
     Raises:
         TypeError, ValueError: an option is not valid; nothing has started.
@@ -54,7 +64,7 @@ def run_code(*args: Any, **options: Any) -> CodeExecution:
 
 
 @as_function(run_arguments)
-def run_code_sync(*args: Any, **options: Any) -> CodeExecutionResult:
+def run_code_sync(*args: Any, **options: Any) -> AnyResult:
     """Runs `source` and waits for the result: `run_code` for callers without an event loop.
 
     Host functions run on the calling thread. Coroutine functions run there on a loop of their own.
@@ -62,8 +72,8 @@ def run_code_sync(*args: Any, **options: Any) -> CodeExecutionResult:
     `KeyboardInterrupt`.
 
     Args:
-        source, execute, imports, modules, globals, language, memory_limit_bytes, filename, report:
-            as for `run_code`.
+        source, execute, imports, modules, globals, language, memory_limit_bytes, filename, report,
+            default: as for `run_code`.
 
     Raises:
         TypeError, ValueError, SerializationError: as for `run_code`.
@@ -154,6 +164,7 @@ class Runtime:
         worker: str | os.PathLike[str] | None = None,
         runs_per_worker: int | None = None,
         worker_idle_ms: int | None = None,
+        default: Default | None = None,
     ) -> None:
         """Makes a runtime; its threads start with its first run, its workers at once.
 
@@ -178,6 +189,8 @@ class Runtime:
             runs_per_worker: Runs that a worker serves, one after another, before it ends. Default
                 1: no worker serves two runs.
             worker_idle_ms: The time for which workers are kept ready without runs. Default 60,000.
+            default: Converts values that cannot be cloned, as for `run_code`, in all runs,
+                sessions and systems of the runtime that have none of their own.
 
         Raises:
             TypeError, ValueError: an option is not valid.
@@ -185,6 +198,7 @@ class Runtime:
         # `locals()` has only the parameters here.
         options = {name: given for name, given in locals().items() if name != "self"}
         self._native = _isolane.Runtime(FOLDER, options)
+        self._default = default
         self._sessions: weakref.WeakSet[SessionHost] = weakref.WeakSet()
 
     @as_method(run_arguments)
@@ -194,16 +208,16 @@ class Runtime:
         Raises:
             RuntimeError: also when the runtime is closed, or its queue full.
         """
-        return _start(self._native, args, options)
+        return _start(self, args, options)
 
     @as_method(run_arguments)
-    def run_code_sync(self, *args: Any, **options: Any) -> CodeExecutionResult:
+    def run_code_sync(self, *args: Any, **options: Any) -> AnyResult:
         """As the free `run_code_sync`.
 
         Raises:
             RuntimeError: also when the runtime is closed, or its queue full.
         """
-        return _start_and_wait(self._native, args, options)
+        return _start_and_wait(self, args, options)
 
     @as_method(session_arguments)
     def session(self, **options: Any) -> Session:
@@ -212,7 +226,7 @@ class Runtime:
         Raises:
             RuntimeError: also when the runtime is closed.
         """
-        return open_session(self._native, self._sessions, options)
+        return open_session(self, self._sessions, options)
 
     def close(self) -> None:
         """Refuses new runs, ends live ones with the reason `runtime closed`, and closes its
@@ -265,7 +279,7 @@ class Runtime:
 
 
 def _start(
-    runtime: _isolane.Runtime | None, args: tuple[Any, ...], options: dict[str, Any]
+    runtime: Runtime | None, args: tuple[Any, ...], options: dict[str, Any]
 ) -> CodeExecution:
     arguments = run_arguments(*args, **options)
     try:
@@ -277,8 +291,8 @@ def _start(
 
 
 def _start_and_wait(
-    runtime: _isolane.Runtime | None, args: tuple[Any, ...], options: dict[str, Any]
-) -> CodeExecutionResult:
+    runtime: Runtime | None, args: tuple[Any, ...], options: dict[str, Any]
+) -> AnyResult:
     arguments = run_arguments(*args, **options)
     with outside_of_loops():
         bridge = Bridge()
@@ -287,16 +301,18 @@ def _start_and_wait(
             # The exception of a host function refers to the frames that wait.
             arguments.clear()
             options.clear()
-            return wait(bridge, run)
+            return cast(AnyResult, wait(bridge, run))
         finally:
             close_loop(bridge)
 
 
-def _begin(runtime: _isolane.Runtime | None, bridge: Bridge, arguments: dict[str, Any]) -> Run:
-    run = Run(bridge, runtime, arguments["report"])
+def _begin(runtime: Runtime | None, bridge: Bridge, arguments: dict[str, Any]) -> Run:
+    native = None if runtime is None else runtime._native
+    run = Run(bridge, native, arguments["report"])
+    run.default = default_of(arguments, runtime)
     number = bridge.number()
     try:
-        remote = _isolane.start(runtime, bridge.mailbox, number, run, arguments)
+        remote = _isolane.start(native, bridge.mailbox, number, run, arguments)
     except BaseException:
         run.failed()
         raise

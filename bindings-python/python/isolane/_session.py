@@ -12,14 +12,16 @@ from . import _isolane
 from ._bridge import Bridge, bridge_of
 from ._cell import Cell
 from ._execution import CellExecution, Execution, KitCellExecution
-from ._options import as_method, call_arguments, cell_arguments, session_arguments
+from ._options import as_method, call_arguments, cell_arguments, default_of, session_arguments
 from ._promises import Watched
-from ._result import CellExecutionResult, KitCellResult
+from ._result import AnyCellResult, CellExecutionResult, KitCellResult
 from ._session_host import SessionHost
 from ._sync import close_loop, outside_of_loops, wait
 
 if TYPE_CHECKING:
     import weakref
+
+    from ._runtime import Runtime
 
 NameKind: TypeAlias = Literal[
     "const", "let", "var", "function", "class", "import", "enum", "namespace"
@@ -309,7 +311,7 @@ class AnySession(Generic[Handle, Result]):
 
 
 @final
-class Session(AnySession[CellExecution, CellExecutionResult]):
+class Session(AnySession[CellExecution, AnyCellResult]):
     """An isolate that stays: its cells run one after another, and find what earlier ones left. A
     context manager for `with` and `async with`.
 
@@ -333,6 +335,7 @@ class Session(AnySession[CellExecution, CellExecutionResult]):
             checkpoint_bytes: The size of the largest state that a session keeps a copy of while a
                 cell runs, so that a cell which is ended can be undone. Default 64 MiB; 0 keeps
                 none. Without the copy the session is reset instead.
+            default: As for `run_code`: converts values that cannot be cloned.
 
         Raises:
             TypeError, ValueError: an option is not valid; nothing is open.
@@ -358,7 +361,7 @@ class KitSession(AnySession[KitCellExecution, KitCellResult]):
 
 
 def open_session(
-    runtime: _isolane.Runtime, known: weakref.WeakSet[SessionHost], options: dict[str, Any]
+    runtime: Runtime, known: weakref.WeakSet[SessionHost], options: dict[str, Any]
 ) -> Session:
     """Opens a session of a runtime, which notes it among those that it knows."""
     return _session_of(Session, _open(runtime, known, session_arguments(**options)))
@@ -376,13 +379,15 @@ def _session_of(kind: type[Own], host: SessionHost) -> Own:
 
 
 def _open(
-    runtime: _isolane.Runtime | None,
+    runtime: Runtime | None,
     known: weakref.WeakSet[SessionHost] | None,
     arguments: dict[str, Any],
 ) -> SessionHost:
-    host = SessionHost(runtime, arguments["report"], known)
+    owner = None if runtime is None else runtime._native
+    host = SessionHost(owner, arguments["report"], known)
+    host.default = default_of(arguments, runtime)
     try:
-        native = _isolane.open_session(runtime, host, arguments)
+        native = _isolane.open_session(owner, host, arguments)
     except BaseException:
         host.failed()
         raise

@@ -76,6 +76,7 @@ class SessionHost(Run):
         copied = SessionHost(self._owner, self.sink, self._known)
         copied.opened(native)
         copied.page = self.page
+        copied.default = self.default
         copied.sandbox.promises.copy_from(self._promises, watched, copied)
         # No object here stands for a function of the copy.
         self.sandbox.functions.release_all(native.release_function)

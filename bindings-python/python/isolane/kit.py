@@ -17,7 +17,7 @@ from typing import Any, Literal, TypeAlias, TypedDict, TypeVar, cast, final
 from . import _isolane
 from ._bridge import Bridge, bridge_of
 from ._execution import KitCellExecution, KitExecution
-from ._options import Execute, Language, as_method, session_arguments
+from ._options import Default, Execute, Language, as_method, default_of, session_arguments
 from ._page import PageDriver, kind_of_source
 from ._result import CodeExecutionResult, KitCall, KitCellResult, KitResult, as_kind
 from ._run import Run
@@ -316,6 +316,7 @@ def tool_arguments(
     filename: str | None = None,
     memory_limit_bytes: int | None = None,
     timeout_ms: int | None = None,
+    default: Default | None = None,
 ) -> dict[str, Any]:
     """The arguments of a tool, by name."""
     return locals()
@@ -336,6 +337,7 @@ def code_arguments(
     filename: str | None = None,
     report: Callable[[Any], Any] | None = None,
     timeout_ms: int | None = None,
+    default: Default | None = None,
 ) -> dict[str, Any]:
     """The arguments of a module, by name."""
     return locals()
@@ -351,6 +353,7 @@ class Kit:
 
     __slots__ = (
         "__weakref__",
+        "_default",
         "_native",
         "_page",
         "_sessions",
@@ -432,6 +435,7 @@ class Kit:
             source, options["browser"] = _read_browser(browser)
             self._page = PageDriver(source, self._proxy_for)
         runtime_native = None if runtime is None else runtime._native
+        self._default = None if runtime is None else runtime._default
         self._native = _isolane.Kit(runtime_native, options, self._page is not None)
         if self._page is not None:
             self._page.open(self._native)
@@ -454,6 +458,7 @@ class Kit:
             globals, report, language: as for `isolane.run_code`; reports are redacted.
             filename: The label of the source in stacks and errors. Default `<tool>`.
             memory_limit_bytes, timeout_ms: in place of those of the kit.
+            default: as for `isolane.run_code`. Default: that of the runtime of the kit.
 
         Raises:
             TypeError, ValueError: an option is not valid; nothing has started.
@@ -485,6 +490,7 @@ class Kit:
         arguments = session_arguments(**options)
         host = SessionHost(self._native, arguments["report"], self._sessions)
         host.page = self._page
+        host.default = default_of(arguments, self)
         try:
             native = self._native.session(host, arguments)
         except BaseException:
@@ -571,6 +577,7 @@ class Kit:
 
     def _begin(self, bridge: Bridge, arguments: dict[str, Any], is_tool: bool) -> Run:
         run = _KitRun(bridge, self._native, arguments["report"])
+        run.default = default_of(arguments, self)
         number = bridge.number()
         try:
             remote = self._native.start(bridge.mailbox, number, run, arguments, is_tool)

@@ -7,8 +7,9 @@ use isolane::{CallRequest, CellRequest, OptionSet, SessionRequest, Spelling, Upd
 use pyo3::{exceptions::PyKeyError, prelude::*, types::PyDict};
 
 use super::{
-    Entries, Given, Imports, entries, import_names, names, optional_number, optional_text,
-    read_declared, read_import, read_language, read_module, read_report, read_source, write_inputs,
+    Entries, Given, Imports, check_hook, entries, import_names, names, optional_number,
+    optional_text, read_declared, read_import, read_language, read_module, read_report,
+    read_source, write_inputs,
 };
 use crate::{
     error::exception,
@@ -28,6 +29,7 @@ pub(crate) fn read_session(
         spelling: Spelling::Snake,
         ..SessionRequest::default()
     };
+    check_hook(given.option("default")?.as_ref())?;
     request.language = read_language(given.option("language")?.as_ref())?;
     request.memory_limit_bytes = number(&given, "memory_limit_bytes")?;
     request.checkpoint_bytes = number(&given, "checkpoint_bytes")?;

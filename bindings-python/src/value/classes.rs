@@ -25,6 +25,12 @@ impl Class {
     }
 }
 
+pub(super) static DATE: Class = Class::new("datetime", "date");
+pub(super) static TIME: Class = Class::new("datetime", "time");
+pub(super) static TIMEDELTA: Class = Class::new("datetime", "timedelta");
+pub(super) static DECIMAL: Class = Class::new("decimal", "Decimal");
+pub(super) static UUID: Class = Class::new("uuid", "UUID");
+pub(super) static ENUM: Class = Class::new("enum", "Enum");
 pub(super) static DATETIME: Class = Class::new("datetime", "datetime");
 pub(super) static ORDERED_DICT: Class = Class::new("collections", "OrderedDict");
 pub(super) static GENERATOR: Class = Class::new("types", "GeneratorType");

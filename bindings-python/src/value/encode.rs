@@ -2,7 +2,7 @@
 //!
 //! In: any object and its path (`globals.db`). Out: a message, or a `SerializationError` that names the path.
 //! Subclasses of the builtins cross as their base, and none of their overridden methods runs. Nothing recurses:
-//! memory alone bounds the depth. The encoder may run the caller's code, such as the time zone of a datetime or the
+//! memory alone bounds the depth. Objects without a counterpart cross as `convert` has it. The encoder may run the caller's code, such as the time zone of a datetime or the
 //! text of an exception. That code may change a container, so containers are read from a copy of their references.
 
 use isolane::{
@@ -10,7 +10,9 @@ use isolane::{
     value::{ErrorClass, ViewKind, Writer},
 };
 use pyo3::{
-    exceptions::{PyBaseException, PyOverflowError, PySyntaxError, PyTypeError, PyValueError},
+    exceptions::{
+        PyBaseException, PyException, PyOverflowError, PySyntaxError, PyTypeError, PyValueError,
+    },
     prelude::*,
     types::{
         PyBool, PyByteArray, PyBytes, PyDict, PyFloat, PyFrozenSet, PyInt, PyList, PySet, PyString,
@@ -25,6 +27,7 @@ use super::{
         DATETIME, FUNCTION, GENERATOR, MEMORYVIEW, METHOD, ORDERED_DICT, PATTERN, SANDBOX_ERROR,
         SANDBOX_FUNCTION, UNDEFINED,
     },
+    convert::{self, Converted, Failure},
     utf16,
 };
 use crate::error::serialization_error;
@@ -33,9 +36,25 @@ use crate::native::PyNativeFunction;
 /// JavaScript's `Number.MAX_SAFE_INTEGER`.
 const MAX_SAFE_INTEGER: i64 = 9_007_199_254_740_991;
 
+/// The most conversions of one object: of the value that its hook returned, and so on.
+const MOST_IN_A_ROW: u32 = 50;
+
+/// The most objects inside one another that were converted. A hook may return an object with another one in it, without
+/// an end.
+const MOST_NESTED: u32 = 10_000;
+
+/// The end of the refusal of a value for which there is the hook.
+const HINT: &str = "; default= can convert it";
+
+/// The begin of a text that stands for a value, and of the name of a class, in a message that is read for its text. No
+/// other text has these two characters, which stand for nothing.
+pub(crate) const MARK: &str = "\u{fdd0}\u{fdd1}";
+
 /// A container that is being written.
 struct Frame<'py> {
     kind: Container,
+    /// The number of objects around its members, itself among them, that were converted.
+    conversions: u32,
     /// Object and Map: key, value, key, value. Array and Set: the members.
     items: Vec<Bound<'py, PyAny>>,
     next: usize,
@@ -52,9 +71,19 @@ enum Container {
 /// The reason for which a value was not written.
 enum Stop {
     /// It cannot be cloned. The path begins at the root of the message.
-    Refused(Refusal),
+    Refused(Box<Refused>),
     /// The caller's code raised.
     Raised(PyErr),
+}
+
+struct Refused {
+    refusal: Refusal,
+    /// The rest of the message.
+    advice: Option<String>,
+    /// Whether the caller could have given a hook.
+    wants_hook: bool,
+    /// The exception of the caller's code.
+    cause: Option<PyErr>,
 }
 
 impl From<PyErr> for Stop {
@@ -81,6 +110,10 @@ pub(crate) struct Encoder<'a, 'py> {
     /// The objects of those addresses, so that no address is reused.
     held: Vec<Bound<'py, PyAny>>,
     frames: Vec<Frame<'py>>,
+    /// The conversions of the value that is being written now.
+    in_row: u32,
+    /// Whether the message is read for its text alone: then everything is written, with marks.
+    is_shown: bool,
 }
 
 impl<'a, 'py> Encoder<'a, 'py> {
@@ -95,6 +128,8 @@ impl<'a, 'py> Encoder<'a, 'py> {
             texts: FxHashMap::default(),
             held: Vec::new(),
             frames: Vec::new(),
+            in_row: 0,
+            is_shown: false,
         }
     }
 
@@ -115,12 +150,23 @@ impl<'a, 'py> Encoder<'a, 'py> {
         name: &str,
     ) -> PyResult<()> {
         let root = Step::Key(name.to_owned()).after(root);
-        self.whole(value, Some(name)).map_err(|stop| stop.into_exception(value.py(), &root))
+        self.whole(value, Some(name)).map_err(|stop| stop.into_exception(value.py(), &root, HINT))
     }
 
     /// Writes one value.
     pub(crate) fn value(&mut self, value: &Bound<'py, PyAny>, root: &str) -> PyResult<()> {
-        self.whole(value, None).map_err(|stop| stop.into_exception(value.py(), root))
+        self.whole(value, None).map_err(|stop| stop.into_exception(value.py(), root, HINT))
+    }
+
+    /// Writes a value for [`inspect_marked`](isolane::inspect_marked). Text stands for that which cannot be written.
+    pub(crate) fn shown(&mut self, value: &Bound<'py, PyAny>) -> PyResult<()> {
+        self.is_shown = true;
+        self.whole(value, None).map_err(|stop| stop.into_exception(value.py(), "value", ""))
+    }
+
+    /// Writes a value that is thrown. The sandbox receives its refusal, and knows of no hook.
+    pub(crate) fn thrown(&mut self, value: &Bound<'py, PyAny>) -> PyResult<()> {
+        self.whole(value, None).map_err(|stop| stop.into_exception(value.py(), "error", ""))
     }
 
     /// Writes the answer of a host function; without a function, of a promise that no function returned.
@@ -130,8 +176,9 @@ impl<'a, 'py> Encoder<'a, 'py> {
         function: Option<u32>,
     ) -> PyResult<()> {
         self.answers = function;
-        self.whole(value, None)
-            .map_err(|stop| stop.into_exception(value.py(), &self.functions.answer_of(function)))
+        let root = || self.functions.answer_of(function);
+        // The sandbox receives the refusal, and knows of no hook.
+        self.whole(value, None).map_err(|stop| stop.into_exception(value.py(), &root(), ""))
     }
 
     fn whole(&mut self, value: &Bound<'py, PyAny>, name: Option<&str>) -> Written {
@@ -210,6 +257,29 @@ impl<'a, 'py> Encoder<'a, 'py> {
 
     /// Writes a value that has an identity, or opens a frame for its members.
     fn object(&mut self, value: &Bound<'py, PyAny>, name: Option<&str>) -> Written {
+        if self.is_shown { self.shown_object(value) } else { self.crossing_object(value, name) }
+    }
+
+    /// The same for a text: nothing of that is a refusal but what must reach the caller, such as an interrupt.
+    fn shown_object(&mut self, value: &Bound<'py, PyAny>) -> Written {
+        let written = self.writer.bytes();
+        let stand_in = match self.crossing_object(value, None) {
+            Err(Stop::Refused(refused)) => refused.refusal.what,
+            Err(Stop::Raised(raised)) if raised.is_instance_of::<PyException>(value.py()) => {
+                describe_class(&value.get_type())?
+            }
+            done => return done,
+        };
+        if self.writer.bytes() == written {
+            self.seen.remove(&(value.as_ptr() as usize));
+            let bare = ["an instance of ", "an ", "a "].iter();
+            let bare = bare.filter_map(|word| stand_in.strip_prefix(word)).next();
+            self.writer.string(&format!("{MARK}[{}]", bare.unwrap_or(&stand_in)));
+        }
+        Ok(())
+    }
+
+    fn crossing_object(&mut self, value: &Bound<'py, PyAny>, name: Option<&str>) -> Written {
         let address = value.as_ptr() as usize;
         if let Some(&index) = self.seen.get(&address) {
             self.writer.reference(index);
@@ -252,6 +322,9 @@ impl<'a, 'py> Encoder<'a, 'py> {
         } else if let Ok(native) = value.cast::<PyNativeFunction>() {
             self.writer.host_function(self.functions.native_number(native));
             self.writer.string(name.unwrap_or_else(|| native.get().0.name()));
+        } else if self.is_shown && (value.is_callable() || is_awaitable(value)) {
+            self.seen.remove(&address);
+            self.writer.string(&format!("{MARK}{}", shown_function(value)?));
         } else if value.is_callable() {
             self.function(value, name)?;
         } else if is_awaitable(value) {
@@ -262,9 +335,59 @@ impl<'a, 'py> Encoder<'a, 'py> {
             }
             self.writer.host_promise(number);
         } else {
-            return Err(self.refuse(&describe_class(&value.get_type())?));
+            self.seen.remove(&address);
+            return self.converted(value, name);
         }
         Ok(())
+    }
+
+    /// Writes another value in place of one that has no counterpart.
+    #[cold]
+    fn converted(&mut self, value: &Bound<'py, PyAny>, name: Option<&str>) -> Written {
+        let kind = || describe_class(&value.get_type());
+        let nested = self.frames.last().map_or(0, |frame| frame.conversions) + self.in_row;
+        if self.in_row >= MOST_IN_A_ROW || nested >= MOST_NESTED {
+            let endless = "its conversion gives another object again and again".to_owned();
+            return Err(self.refuse_with(kind()?, format!(": {endless}"), None));
+        }
+        let default = convert::hook(self.owner)?;
+        let address = value.as_ptr() as usize;
+        self.in_row += 1;
+        let written = match convert::convert(value, default.as_ref()) {
+            Ok(Converted::Fields(mut items)) => {
+                self.seen.insert(address, self.writer.next_object());
+                if self.is_shown {
+                    let class = format!("{MARK}{}", class_name(&value.get_type())?);
+                    let class = PyString::new(value.py(), &class).into_any();
+                    items.splice(0..0, [class, value.py().None().into_bound(value.py())]);
+                }
+                self.open(Container::Object, items);
+                Ok(())
+            }
+            Ok(Converted::Value(value)) => {
+                let written = self.node(&value, name);
+                // The value that stands for both is one object of the sandbox.
+                if let Some(&index) = self.seen.get(&(value.as_ptr() as usize)) {
+                    self.seen.insert(address, index);
+                }
+                written
+            }
+            Ok(Converted::Nothing) => {
+                let mut refused = self.refusal(kind()?);
+                refused.wants_hook = true;
+                Err(Stop::Refused(Box::new(refused)))
+            }
+            Err(Failure::Refused(what)) => Err(self.refuse(&what)),
+            Err(Failure::Advised(method)) => {
+                Err(self.refuse_with(kind()?, format!("; hand over its {method}"), None))
+            }
+            Err(Failure::Failed(failed, raised)) => {
+                Err(self.refuse_with(kind()?, format!(": {failed}"), Some(raised)))
+            }
+            Err(Failure::Raised(raised)) => Err(Stop::Raised(raised)),
+        };
+        self.in_row -= 1;
+        written
     }
 
     fn dict(&mut self, dict: &Bound<'py, PyDict>) -> PyResult<()> {
@@ -293,7 +416,8 @@ impl<'a, 'py> Encoder<'a, 'py> {
             Container::Map => self.writer.map(count(items.len() / 2)),
             Container::Set => self.writer.set(count(items.len())),
         }
-        self.frames.push(Frame { kind, items, next: 0 });
+        let around = self.frames.last().map_or(0, |frame| frame.conversions);
+        self.frames.push(Frame { kind, conversions: around + self.in_row, items, next: 0 });
     }
 
     fn bytes(&mut self, bytes: Vec<u8>) {
@@ -388,8 +512,19 @@ impl<'a, 'py> Encoder<'a, 'py> {
 
     /// The refusal of the value that is being written.
     fn refuse(&self, what: &str) -> Stop {
+        Stop::Refused(Box::new(self.refusal(what.to_owned())))
+    }
+
+    /// The same with advice, or with the exception that is its reason.
+    fn refuse_with(&self, what: String, advice: String, cause: Option<PyErr>) -> Stop {
+        let refusal = self.refusal(what);
+        Stop::Refused(Box::new(Refused { advice: Some(advice), cause, ..refusal }))
+    }
+
+    fn refusal(&self, what: String) -> Refused {
         let path = self.frames.iter().map(Frame::step).collect();
-        Stop::Refused(Refusal { path, what: what.to_owned() })
+        let refusal = Refusal { path, what };
+        Refused { refusal, advice: None, wants_hook: false, cause: None }
     }
 }
 
@@ -415,11 +550,19 @@ impl Frame<'_> {
 }
 
 impl Stop {
-    fn into_exception(self, py: Python<'_>, root: &str) -> PyErr {
-        match self {
-            Self::Refused(refusal) => serialization_error(py, refusal.text(root)),
-            Self::Raised(raised) => raised,
+    /// The exception; `hint` is the end of a message that is about the lack of a hook.
+    fn into_exception(self, py: Python<'_>, root: &str, hint: &str) -> PyErr {
+        let refused = match self {
+            Self::Refused(refused) => *refused,
+            Self::Raised(raised) => return raised,
+        };
+        let end = refused.advice.unwrap_or_default();
+        let hint = if refused.wants_hook { hint } else { "" };
+        let error = serialization_error(py, refused.refusal.text(root) + &end + hint);
+        if let Some(cause) = refused.cause {
+            error.set_cause(py, Some(cause));
         }
+        error
     }
 }
 
@@ -432,9 +575,25 @@ fn members<'py>(
 }
 
 /// The name of a class, by the descriptor of `type` and not of its metaclass.
-fn class_name(class: &Bound<'_, PyType>) -> PyResult<String> {
+pub(super) fn class_name(class: &Bound<'_, PyType>) -> PyResult<String> {
     let own = class.py().get_type::<PyType>().getattr("__dict__")?.get_item("__name__")?;
     Ok(own.call_method1("__get__", (class,))?.cast::<PyString>()?.to_string_lossy().into_owned())
+}
+
+/// The text of something that can be called or awaited.
+fn shown_function(value: &Bound<'_, PyAny>) -> PyResult<String> {
+    if !value.is_callable() {
+        return Ok("[Promise]".to_owned());
+    }
+    if let Ok(class) = value.cast::<PyType>() {
+        return Ok(format!("[class {}]", class_name(class)?));
+    }
+    let name = value.getattr_opt("__name__").unwrap_or(None);
+    let name = name.and_then(|name| super::lossy_text(&name).ok()).filter(|name| !name.is_empty());
+    Ok(match name {
+        Some(name) => format!("[Function: {name}]"),
+        None => "[Function (anonymous)]".to_owned(),
+    })
 }
 
 /// Describes an object of that class, which cannot be cloned.

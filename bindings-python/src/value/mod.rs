@@ -1,12 +1,13 @@
 //! Python objects as messages of the core, and back.
 //!
 //! `encode` writes and `decode` reads messages; `suspended` reads a large message in slices with a `budget` each, and
-//! `long` reads its long texts and buffers. `limits` and `probes` refuse values that Python cannot represent.
+//! `long` reads its long texts and buffers. `convert` has the values in place of objects without a counterpart. `limits` and `probes` refuse values that Python cannot represent.
 //! `utf16` makes texts with lone surrogates. `functions` keeps the host functions that crossed, and `classes` looks up
 //! Python classes.
 
 mod budget;
 mod classes;
+mod convert;
 mod decode;
 mod encode;
 mod functions;
@@ -17,10 +18,12 @@ mod suspended;
 mod utf16;
 
 use isolane::{
-    SourceText, Value,
+    SourceText, Value, inspect_marked,
     value::{ErrorClass, Writer},
 };
 use pyo3::{prelude::*, types::PyString};
+
+use crate::options::read_limit;
 
 pub(crate) use self::{
     budget::Budget,
@@ -54,6 +57,31 @@ pub(crate) fn write_answer(
     let mut encoder = Encoder::new(functions, owner);
     encoder.answer(value, function)?;
     Ok(encoder.finish())
+}
+
+/// Writes a value that is thrown into the sandbox.
+pub(crate) fn write_thrown(
+    functions: &Functions,
+    value: &Bound<'_, PyAny>,
+    owner: &Bound<'_, PyAny>,
+) -> PyResult<Value> {
+    let mut encoder = Encoder::new(functions, owner);
+    encoder.thrown(value)?;
+    Ok(encoder.finish())
+}
+
+/// A value as a console shows it, in at most that many bytes. Text stands for all that cannot cross.
+#[pyfunction]
+#[pyo3(signature = (value, limit=None))]
+pub(crate) fn describe(
+    value: &Bound<'_, PyAny>,
+    limit: Option<&Bound<'_, PyAny>>,
+) -> PyResult<String> {
+    let limit = read_limit(limit, value.py())?;
+    let (functions, owner) = (Functions::default(), value.py().None().into_bound(value.py()));
+    let mut encoder = Encoder::new(&functions, &owner);
+    encoder.shown(value)?;
+    Ok(inspect_marked(&encoder.finish(), limit, encode::MARK))
 }
 
 /// The value that a sandbox threw, if `exception` stands for a thrown value that is no Error.

@@ -94,7 +94,7 @@ pub struct Name {
     /// has no value. The other languages call this field `type`.
     pub kind_of: String,
     /// A count, where the value has one: the length of an array or a string, the size of a Map or Set.
-    pub size: Option<f64>,
+    pub size: Option<u64>,
 }
 
 /// The part of a cell's result that a run does not have.

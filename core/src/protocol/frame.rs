@@ -19,7 +19,7 @@ use std::collections::VecDeque;
 use crate::value::{Purpose, Value, check};
 
 /// The version of the whole protocol, on which host and worker must agree.
-pub(crate) const VERSION: u32 = 6;
+pub(crate) const VERSION: u32 = 7;
 
 /// The longest head that a worker may send: the texts of an error, with a margin.
 const LONGEST_HEAD: usize = 512 << 10;

@@ -43,7 +43,7 @@ use crate::{
 /// let result = session.run("rows.length = 0; for (;;);", options).wait()?;
 /// assert_eq!(result.error.map(|error| error.name).as_deref(), Some("Timeout"));
 /// let names = session.names().wait()?;
-/// assert_eq!((names[0].name.as_str(), names[0].size), ("rows", Some(3.0)));
+/// assert_eq!((names[0].name.as_str(), names[0].size), ("rows", Some(3)));
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 ///

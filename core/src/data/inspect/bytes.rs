@@ -2,7 +2,7 @@
 //!
 //! In: such a node of a message, and its bytes. Out: the beginning of its elements: `Uint8Array(2) [ 1, 2 ]`.
 
-use super::number;
+use super::texts::number;
 use crate::value::{Value, ViewKind};
 
 /// The elements of a typed array that are shown, and the bytes of a buffer.

@@ -6,6 +6,7 @@
 //! own, so depth costs memory and nothing else, and it charges the message to the run's limit as it grows.
 
 mod describe;
+mod instances;
 mod objects;
 mod texts;
 
@@ -178,10 +179,31 @@ fn clone_short(state: &State, args: &[Raw], root: &str) -> Outcome<Value> {
 
 /// An object that is being read, with the progress.
 enum Frame {
-    Object { object: Local, keys: Rc<Keys>, next: usize },
-    Array { array: Local, keys: Rc<Keys>, next: usize, length: u32, at: u32, sparse: bool },
-    Map { items: Vec<Local>, next: usize },
-    Set { items: Vec<Local>, next: usize },
+    Object {
+        object: Local,
+        keys: Rc<Keys>,
+        next: usize,
+    },
+    Array {
+        array: Local,
+        keys: Rc<Keys>,
+        next: usize,
+        length: u32,
+        at: u32,
+        sparse: bool,
+    },
+    Map {
+        items: Vec<Local>,
+        next: usize,
+    },
+    Set {
+        items: Vec<Local>,
+        next: usize,
+    },
+    /// Items of the container below which are only counted.
+    Filler {
+        left: usize,
+    },
 }
 
 /// A view whose buffer was not in the message when the view was written.
@@ -213,6 +235,10 @@ struct Walk<'s> {
     promises: Vec<u32>,
     /// Entries of Maps and members of Sets that were read in one go.
     items: usize,
+    /// Whether instances of classes are in the message, with marks: it is read for a text alone.
+    shows_classes: bool,
+    /// The bytes of texts of instances that may still be written.
+    instance_bytes: usize,
     /// The first reason why the value of a cell cannot leave.
     uncloned: RefCell<Option<String>>,
     charged: usize,
@@ -235,6 +261,8 @@ impl<'s> Walk<'s> {
             functions: Vec::new(),
             promises: Vec::new(),
             items: 0,
+            shows_classes: false,
+            instance_bytes: instances::MOST_BYTES,
             uncloned: RefCell::default(),
             charged: 0,
             nodes: 0,
@@ -313,6 +341,12 @@ impl<'s> Walk<'s> {
                 *next += 1;
                 Ok(value)
             }
+            Frame::Filler { left } => {
+                for _ in 0..std::mem::take(left) {
+                    self.writer.undefined();
+                }
+                Ok(None)
+            }
         }
     }
 
@@ -322,7 +356,7 @@ impl<'s> Walk<'s> {
         match cx.own_property(object, atom) {
             Ok(Some(Property::Data(value))) => Ok(Some(value)),
             Ok(Some(Property::Accessor(_))) if self.crossing == Crossing::Shown => {
-                cx.string("[Getter]").map(Some)
+                cx.string(&self.placeholder("[Getter]")).map(Some)
             }
             Ok(Some(Property::Accessor(getter))) => {
                 let value = cx.run_getter(&getter, object);
@@ -352,7 +386,11 @@ impl<'s> Walk<'s> {
 
     /// The text for a value that cannot be cloned.
     fn placeholder(&self, text: &str) -> String {
-        if self.crossing == Crossing::Cell { backtrace::marked(text) } else { text.to_owned() }
+        if self.crossing == Crossing::Cell || self.shows_classes {
+            backtrace::marked(text)
+        } else {
+            text.to_owned()
+        }
     }
 
     /// Notes the reason why a value cannot leave the sandbox, and throws it where nothing stands for such a value.
@@ -460,7 +498,8 @@ impl<'s> Walk<'s> {
 
     /// Whether enough was written: only the beginning of a thrown value is shown.
     fn shown_enough(&self) -> bool {
-        self.crossing == Crossing::Shown && self.nodes as usize > SHOWN_NODES
+        let most = if self.shows_classes { instances::MOST_NODES } else { SHOWN_NODES };
+        self.crossing == Crossing::Shown && self.nodes as usize > most
     }
 
     fn charge(&mut self, bytes: usize) {
@@ -502,12 +541,17 @@ impl<'s> Walk<'s> {
 
     /// Handles a value that cannot cross: text in a log, an exception that names the path elsewhere.
     fn refuse(&mut self, what: &str) -> Outcome<()> {
+        let bare = ["an instance of ", "an ", "a "].iter().find_map(|word| what.strip_prefix(word));
+        self.refuse_as(what, &format!("[{}]", bare.unwrap_or(what)))
+    }
+
+    /// The same with the text in place of the value.
+    fn refuse_as(&mut self, what: &str, text: &str) -> Outcome<()> {
         if !matches!(self.crossing, Crossing::Log | Crossing::Shown) {
             let path = self.path();
             self.uncloned(format!("{path}: {what} cannot be cloned"))?;
         }
-        let bare = ["an instance of ", "an ", "a "].iter().find_map(|word| what.strip_prefix(word));
-        self.text(&self.placeholder(&format!("[{}]", bare.unwrap_or(what))));
+        self.text(&self.placeholder(text));
         Ok(())
     }
 
@@ -523,6 +567,7 @@ impl<'s> Walk<'s> {
                 Frame::Map { next, .. } if next % 2 == 1 => Step::MapKey((next - 1) / 2),
                 Frame::Map { next, .. } => Step::Member(next.saturating_sub(1) / 2),
                 Frame::Set { next, .. } => Step::Member(next.saturating_sub(1)),
+                Frame::Filler { .. } => return None,
             })
         })
     }

@@ -84,13 +84,12 @@ impl State {
         OBJECT.to_owned()
     }
 
-    fn size_of(&self, value: Raw) -> Option<f64> {
+    fn size_of(&self, value: Raw) -> Option<u64> {
         let (cx, intrinsics) = (self.realm().cx, self.realm().intrinsics);
         let size = if is_proxy(value) {
             return None;
         } else if is_string(value) || is_array(value) {
-            #[expect(clippy::cast_precision_loss, reason = "a length has at most 53 bits")]
-            cx.length(value).map(|length| length as f64)
+            cx.length(value).and_then(|length| u64::try_from(length).map_err(|_| Thrown))
         } else if is_map(value) {
             cx.call(intrinsics.map_size, value, &[]).and_then(|size| number(&size))
         } else if is_set(value) {
@@ -104,10 +103,12 @@ impl State {
     }
 }
 
-fn number(value: &Local) -> Outcome<f64> {
+/// A count of the engine.
+fn number(value: &Local) -> Outcome<u64> {
     match tag_of(value.raw()) {
-        sys::JS_TAG_INT => Ok(f64::from(int_of(value.raw()))),
-        sys::JS_TAG_FLOAT64 => Ok(double_of(value.raw())),
+        sys::JS_TAG_INT => u64::try_from(int_of(value.raw())).map_err(|_| Thrown),
+        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a count")]
+        sys::JS_TAG_FLOAT64 => Ok(double_of(value.raw()) as u64),
         _ => Err(Thrown),
     }
 }

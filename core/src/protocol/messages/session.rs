@@ -273,7 +273,7 @@ pub(super) fn write_name(frame: Frame, name: Name) -> Frame {
     } else {
         frame.u8(0).text(&name.name)
     };
-    frame.u8(number_of(&KINDS, name.kind)).text(&name.kind_of).option(name.size, Frame::f64)
+    frame.u8(number_of(&KINDS, name.kind)).text(&name.kind_of).option(name.size, Frame::u64)
 }
 
 /// The name of a class is bounded here as well, because a worker may send anything. The session's own limit bounds all
@@ -289,7 +289,7 @@ pub(super) fn read_name(fields: &mut Fields) -> Result<Name, Unreadable> {
         name,
         kind: read_one(fields, &KINDS)?,
         kind_of: bounded(fields.text()?, MESSAGE_LIMIT),
-        size: fields.option(Fields::f64)?,
+        size: fields.option(Fields::u64)?,
     })
 }
 

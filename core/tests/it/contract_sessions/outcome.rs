@@ -106,7 +106,9 @@ fn shown(name: &Name) -> Js {
     match name.size {
         Some(size) => {
             let [name, kind, kind_of] = fields;
-            Js::record([name, kind, kind_of, ("size", Js::Number(size))])
+            #[expect(clippy::cast_precision_loss, reason = "a small count")]
+            let size = Js::Number(size as f64);
+            Js::record([name, kind, kind_of, ("size", size)])
         }
         None => Js::record(fields),
     }

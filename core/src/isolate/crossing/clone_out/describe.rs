@@ -53,10 +53,13 @@ pub(in crate::isolate) fn describe(state: &State, value: Raw) -> String {
     }
 }
 
-fn constructor_name(state: &State, value: Raw) -> Option<String> {
+/// The name of the function that the prototype of an object names as its constructor.
+pub(super) fn constructor_name(state: &State, value: Raw) -> Option<String> {
     let cx = state.realm().cx;
     let prototype =
         cx.prototype(value).ok().filter(|p| is_object(p.raw()) && !is_proxy(p.raw()))?;
     let constructor = cx.own_data(prototype.raw(), c"constructor")?;
-    cx.is_function(constructor.raw()).then(|| state.function_name(constructor.raw()))
+    // The name of a Proxy would come from one of its traps.
+    let is_plain = cx.is_function(constructor.raw()) && !is_proxy(constructor.raw());
+    is_plain.then(|| state.function_name(constructor.raw()))
 }

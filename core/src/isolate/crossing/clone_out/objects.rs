@@ -8,6 +8,7 @@ use std::rc::Rc;
 use super::{
     Crossing, DETACHED, Frame, OwnView, SHOWN_NODES, Walk,
     describe::{describe, error_class, same},
+    instances::MOST_ITEMS,
 };
 use crate::{
     binding::host::ASYNC_FUNCTION,
@@ -45,6 +46,9 @@ impl Walk<'_> {
             let primitive = cx.call(*value_of, value, &[])?;
             return self.node(primitive.raw());
         }
+        if self.shows_classes && self.is_too_deep(value, class)? {
+            return Ok(());
+        }
         match () {
             () if is_array(value) => self.array(value),
             () if is_error(value) => self.error(value),
@@ -75,8 +79,14 @@ impl Walk<'_> {
         let plain = realm.intrinsics.plain_classes.contains(&class)
             && expected.iter().any(|raw| same(*raw, prototype.raw()));
         if !plain {
+            if self.shows_classes && realm.intrinsics.plain_classes.contains(&class) {
+                return self.shown_instance(value);
+            }
             let what = describe(self.state, value);
-            return self.refuse(&what);
+            return match self.instance_text(value, class) {
+                Some(text) => self.refuse_as(&what, &text),
+                None => self.refuse(&what),
+            };
         }
         let keys = Rc::new(realm.cx.keys(value)?);
         if self.is_too_much(keys.len(), MOST_PROPERTIES) {
@@ -91,6 +101,9 @@ impl Walk<'_> {
     pub(super) fn array(&mut self, value: Raw) -> Outcome<()> {
         let cx = self.state.realm().cx;
         let length = u32::try_from(cx.length(value)?).map_err(|_| Thrown)?;
+        if self.shows_classes && length as usize > MOST_ITEMS {
+            return self.beginning_of_long_array(value, length);
+        }
         if self.crossing == Crossing::Shown && length as usize > SHOWN_NODES {
             return self.beginning_of_array(value);
         }
@@ -131,6 +144,7 @@ impl Walk<'_> {
         let for_each = self.state.realm().intrinsics.map_for_each;
         let mut items = self.state.collect(for_each, value, true)?;
         self.items += items.capacity();
+        let left = self.keep_shown(&mut items, 2);
         if self.crossing == Crossing::Shown {
             items.truncate(2 * SHOWN_NODES);
         }
@@ -140,7 +154,8 @@ impl Walk<'_> {
         self.enter(value);
         self.charge_growth(0);
         let numbers = items.iter().step_by(2).any(is_numeric);
-        self.writer.map_keyed(count(items.len() / 2)?, numbers);
+        self.writer.map_keyed(count((items.len() + left) / 2)?, numbers);
+        self.fill(left);
         self.frames.push(Frame::Map { items, next: 0 });
         Ok(())
     }
@@ -149,6 +164,7 @@ impl Walk<'_> {
         let for_each = self.state.realm().intrinsics.set_for_each;
         let mut items = self.state.collect(for_each, value, false)?;
         self.items += items.capacity();
+        let left = self.keep_shown(&mut items, 1);
         if self.crossing == Crossing::Shown {
             items.truncate(SHOWN_NODES);
         }
@@ -157,7 +173,8 @@ impl Walk<'_> {
         }
         self.enter(value);
         self.charge_growth(0);
-        self.writer.set_of(count(items.len())?, items.iter().any(is_numeric));
+        self.writer.set_of(count(items.len() + left)?, items.iter().any(is_numeric));
+        self.fill(left);
         self.frames.push(Frame::Set { items, next: 0 });
         Ok(())
     }
@@ -389,7 +406,7 @@ impl Walk<'_> {
     pub(super) fn promise(&mut self, value: Raw) -> Outcome<()> {
         match self.crossing {
             Crossing::Log | Crossing::Shown => {
-                self.writer.string("[Promise]");
+                self.text(&self.placeholder("[Promise]"));
                 Ok(())
             }
             Crossing::Inside | Crossing::Final | Crossing::Cell => {
@@ -417,7 +434,7 @@ fn is_numeric(value: &Local) -> bool {
     )
 }
 
-fn count(length: usize) -> Outcome<u32> {
+pub(super) fn count(length: usize) -> Outcome<u32> {
     u32::try_from(length).map_err(|_| Thrown)
 }
 

@@ -36,28 +36,17 @@ const OF_FUNCTION: i32 = 2;
 /// The place of a call in the text of its author.
 #[derive(Clone)]
 pub(super) struct Site {
-    /// The function that was called: the host's, or the extension's around that.
+    /// The host function that was called.
     function: Local,
     caller: Caller,
-    /// Whether that function is the extension's.
-    is_wrapped: bool,
 }
 
 impl Site {
     /// The site of a call of a host function, with its callers, the innermost first. `None` for calls that the extension
-    /// makes on its own.
+    /// makes, whose own host knows which of them are lost.
     pub(super) fn new(function: &Local, callers: &[Caller]) -> Option<Self> {
-        match callers {
-            [caller, ..] if !caller.is_trusted() => {
-                let (function, caller) = (function.clone(), caller.clone());
-                Some(Self { function, caller, is_wrapped: false })
-            }
-            [around, caller, ..] if !caller.is_trusted() => {
-                let (function, caller) = (around.to_function(), caller.clone());
-                Some(Self { function, caller, is_wrapped: true })
-            }
-            _ => None,
-        }
+        let caller = callers.first().filter(|caller| !caller.is_trusted())?.clone();
+        Some(Self { function: function.clone(), caller })
     }
 }
 
@@ -128,9 +117,7 @@ impl State {
         }
         let Some(last) = reactions::last_function(layout, promise.raw()) else { return };
         if let Some(site) = call.site() {
-            let first = reactions::only_function(layout, promise.raw());
-            let is_own = site.is_wrapped && is_same(first, last);
-            self.watch(layout, self.realm().cx.dup(last), site, !is_own, call.made);
+            self.watch(layout, self.realm().cx.dup(last), site, true, call.made);
         }
     }
 
@@ -140,7 +127,7 @@ impl State {
         let (Some(layout), Some(frames)) = (reactions::layout(), frames::probe::layout()) else {
             return;
         };
-        let callers = frames::innermost(cx, frames, 2);
+        let callers = frames::innermost(cx, frames, 1);
         if let Some(site) = Site::new(&cx.dup(function), &callers) {
             self.watch(layout, promise.clone(), site, false, self.next_call());
         }
@@ -161,7 +148,7 @@ impl State {
             self.look_at_watched(layout);
         }
         let mut unawaited = self.unawaited.borrow_mut();
-        let is_known = |known: &Watched| is_same(Some(known.promise.raw()), promise.raw());
+        let is_known = |known: &Watched| is_same(known.promise.raw(), promise.raw());
         let is_full = unawaited.watched.len() >= MOST_WATCHED;
         if !is_full && !unawaited.watched.iter().any(is_known) {
             let cell = self.cell.get();
@@ -229,7 +216,7 @@ impl State {
             let is_pending = reactions::is_pending(layout, promise);
             let own = if is_pending { OF_FUNCTION + 1 } else { 1 };
             let is_abandoned = !is_cell || reactions::references(layout, promise) == own;
-            if is_abandoned && !told.iter().any(|told| is_same(Some(*told), promise)) {
+            if is_abandoned && !told.iter().any(|told| is_same(*told, promise)) {
                 if is_cell {
                     reactions::tell(layout, promise);
                 }
@@ -262,7 +249,7 @@ impl State {
             let mut ends = walk.ends(promise, OF_PENDING_CALL);
             if is_cell {
                 let is_watched = |end: &ChainEnd| {
-                    watched.iter().any(|known| is_same(Some(known.promise.raw()), end.promise))
+                    watched.iter().any(|known| is_same(known.promise.raw(), end.promise))
                 };
                 ends.retain(|end| {
                     end.is_abandoned(layout, i32::from(is_watched(end)))
@@ -272,11 +259,7 @@ impl State {
             if ends.is_empty() {
                 continue;
             }
-            let own = match reactions::only_function(layout, promise) {
-                Some(around) if site.is_wrapped => around,
-                _ => promise,
-            };
-            let is_own = |end: &ChainEnd| is_same(Some(end.promise), own);
+            let is_own = |end: &ChainEnd| is_same(end.promise, promise);
             let loss = if ends.iter().any(is_own) { Loss::Unawaited } else { Loss::Unanswered };
             told.extend(ends.iter().map(|end| end.promise));
             lost.push(Lost { site, loss, made: call.made });
@@ -319,6 +302,6 @@ fn is_fine(layout: Layout, known: &Watched) -> bool {
             && reactions::is_without_value(layout, promise))
 }
 
-fn is_same(found: Option<Raw>, wanted: Raw) -> bool {
-    found.is_some_and(|found| address_of(found) == address_of(wanted))
+fn is_same(one: Raw, other: Raw) -> bool {
+    address_of(one) == address_of(other)
 }

@@ -130,7 +130,7 @@ impl HostCall {
         self.callers.capacity() * size_of::<Caller>()
     }
 
-    /// The place of the call, unless the extension made the call on its own.
+    /// The place of the call, unless the extension made the call.
     pub(in crate::isolate) fn site(&self) -> Option<Site> {
         Site::new(&self.function, &self.callers)
     }
@@ -473,7 +473,7 @@ impl State {
             Err(thrown) => (reject, thrown),
         };
         cx.call(settle.raw(), undefined(), &[value.raw()])?;
-        if outcome.is_ok() {
+        if outcome.is_ok() && extension_place(function).is_none() {
             self.watch_settled(&promise, object);
         }
         Ok(promise)

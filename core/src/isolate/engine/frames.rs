@@ -282,11 +282,6 @@ impl Caller {
         self.function.raw
     }
 
-    /// Another reference to the function.
-    pub(in crate::isolate) fn to_function(&self) -> Local {
-        self.function.clone()
-    }
-
     /// The name of the file that the function is in.
     pub(in crate::isolate) fn file(&self) -> sys::JSAtom {
         self.bytecode().file

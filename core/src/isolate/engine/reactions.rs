@@ -104,15 +104,11 @@ impl ChainEnd {
     }
 }
 
-/// The promise of the function that waits for a promise at an `await`, if only one waits, and nothing else does.
-pub(in crate::isolate) fn only_function(layout: Layout, promise: Raw) -> Option<Raw> {
-    let (first, _) = only_reaction(layout, promise)?;
-    waiting_function(layout, first.handler)
-}
-
-/// The promise at the end of the chain, if the chain is one of functions alone, each of which waits for the one before.
+/// The promise at the end of the chain, if the chain is one of async functions alone, each of which waits for the one
+/// before.
 pub(in crate::isolate) fn last_function(layout: Layout, promise: Raw) -> Option<Raw> {
-    let mut at = only_function(layout, promise)?;
+    let (first, _) = only_reaction(layout, promise)?;
+    let mut at = waiting_function(layout, first.handler)?;
     for _ in 0..LONGEST_PLAIN {
         if !is_handled(layout, at) {
             return Some(at);

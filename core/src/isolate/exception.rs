@@ -213,7 +213,7 @@ fn frame(state: &State, site: &Site<'_>) -> StackFrame {
 }
 
 /// A function's name on one line, cut to the most that a message may have.
-fn shown_name(name: &[u8]) -> String {
+pub(super) fn shown_name(name: &[u8]) -> String {
     let beginning = name.get(..=MESSAGE_LIMIT).unwrap_or(name);
     let mut shown = String::new();
     for char in String::from_utf8_lossy(beginning).chars() {

@@ -8,7 +8,7 @@
 //! names that modules see, `extension` opens the extension of the realm, `console` and `rejections` serve the sandbox beyond the language, `locale` warns of what the
 //! engine ignores, `exception` describes thrown values, `explain` says which expression an error of the engine is about,
 //! `backtrace` writes and reads stacks, `function_text` gives functions their text, `excerpt` gives the beginnings of
-//! texts, `settle` goes from evaluation to the end, and `stalled` finds the place at which a run waits for ever.
+//! texts, `unawaited` warns of calls whose promises are lost, `settle` goes from evaluation to the end, and `stalled` finds the place at which a run waits for ever.
 //! `null_embedder` is the embedder of our own programs, and `session/` lets an isolate stay for many cells.
 
 mod backtrace;
@@ -31,6 +31,7 @@ pub(crate) mod session;
 mod settle;
 pub(crate) mod stalled;
 mod state;
+mod unawaited;
 
 #[cfg(test)]
 pub(crate) mod cost;

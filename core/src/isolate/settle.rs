@@ -328,6 +328,7 @@ fn run_job(state: &State) -> bool {
             state.log_uncaught("Uncaught", &thrown);
         }
     }
+    state.note_job();
     done != 0
 }
 
@@ -345,6 +346,9 @@ fn failure(state: &State) -> End {
 /// The end of a run that came to `end` by itself; even now the limit may have been hit.
 fn finish(state: &State, end: End) -> End {
     state.log_unhandled();
+    if matches!(end, End::Success(_) | End::Cell(_)) {
+        state.warn_of_lost_calls();
+    }
     if state.must_end() { forced(state) } else { end }
 }
 

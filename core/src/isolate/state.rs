@@ -24,6 +24,7 @@ use super::{
     memory::{escape::leave, home::Tenant, instance::Instance},
     session::Session,
     settle::Signal,
+    unawaited::Unawaited,
 };
 use crate::{
     binding::host::Refusal,
@@ -90,6 +91,9 @@ pub(super) struct State {
     /// The latest throws of the host.
     pub(super) throws: RefCell<Throws>,
     pub(super) unhandled: RefCell<Vec<(Local, Local)>>,
+    /// Answered calls whose promises are not awaited yet, and the number of the last call that gave a promise.
+    pub(super) unawaited: RefCell<Unawaited>,
+    pub(super) calls_made: Cell<u32>,
     /// The explanations of errors so far.
     pub(super) explained: RefCell<Explained>,
     pub(super) collected: RefCell<Collected>,
@@ -155,6 +159,8 @@ impl State {
             next_promise: Cell::new(0),
             throws: RefCell::default(),
             unhandled: RefCell::default(),
+            unawaited: RefCell::default(),
+            calls_made: Cell::new(0),
             explained: RefCell::default(),
             collected: RefCell::default(),
             counts: RefCell::default(),
@@ -327,6 +333,7 @@ impl State {
     /// Frees what only one cell of a session needs.
     pub(super) fn leave_cell(&self) {
         self.unhandled.take();
+        self.forget_watched();
         self.forget_throws();
         self.module.take();
         self.signal.take();

@@ -34,6 +34,7 @@ use crate::{
         memory::escape::{catch_panic, leave},
         session,
         state::Collected,
+        unawaited::Site,
     },
     value::{EXPORTED_BYTES, ErrorClass, Event, HOST_PROMISE_BYTES, Str, Value, Writer},
 };
@@ -76,7 +77,7 @@ impl ExportedPromise {
 portable!(struct Exported { function, sent, cell });
 portable!(struct ExportedPromise { promise, watched });
 portable!(struct HostPromise { promise, settle, charged, call, cell, is_json });
-portable!(struct HostCall { function, callers });
+portable!(struct HostCall { function, callers, made });
 
 /// The outcome of a call of the host.
 enum Answer {
@@ -88,13 +89,13 @@ enum Answer {
 
 /// A promise of the host that the sandbox waits for.
 pub(in crate::isolate) struct HostPromise {
-    promise: Local,
+    pub(in crate::isolate) promise: Local,
     settle: [Local; 2],
     /// Bytes charged while it is pending: for its entries here and at the host, and for the arguments of the call that
     /// it answers, which the host may need until then.
     charged: usize,
     /// The call that it answers, for the stack of an error.
-    call: Option<HostCall>,
+    pub(in crate::isolate) call: Option<HostCall>,
     /// The number of the cell that called.
     pub(in crate::isolate) cell: u32,
     /// Whether its outcome is a text in JSON.
@@ -102,9 +103,11 @@ pub(in crate::isolate) struct HostPromise {
 }
 
 /// A call of a host function that gave a promise.
-struct HostCall {
+pub(in crate::isolate) struct HostCall {
     function: Local,
     callers: Vec<Caller>,
+    /// The number of the call among these.
+    pub(in crate::isolate) made: u32,
 }
 
 impl HostPromise {
@@ -113,6 +116,7 @@ impl HostPromise {
         let call = self.call.as_ref().map(|call| HostCall {
             function: call.function.image(),
             callers: call.callers.iter().map(Caller::image).collect(),
+            made: call.made,
         });
         let settle = self.settle.each_ref().map(Local::image);
         let Self { charged, cell, is_json, .. } = *self;
@@ -124,6 +128,11 @@ impl HostCall {
     /// Upper bound of the memory that it takes.
     fn size_bytes(&self) -> usize {
         self.callers.capacity() * size_of::<Caller>()
+    }
+
+    /// The place of the call, unless the extension made the call.
+    pub(in crate::isolate) fn site(&self) -> Option<Site> {
+        Site::new(&self.function, &self.callers)
     }
 }
 
@@ -402,7 +411,7 @@ impl State {
         if let Some(known) = promises.get_mut(&promise).filter(|known| known.call.is_none()) {
             let cx = self.realm().cx;
             let callers = frames::callers(cx, layout);
-            let call = HostCall { function: cx.dup(function), callers };
+            let call = HostCall { function: cx.dup(function), callers, made: self.next_call() };
             self.keep(call.size_bytes());
             known.call = Some(call);
         }
@@ -469,6 +478,9 @@ impl State {
             Ok(value) => {
                 let (promise, [resolve, _]) = cx.promise()?;
                 cx.call(resolve.raw(), undefined(), &[value.raw()])?;
+                if extension_place(function).is_none() {
+                    self.watch_settled(&promise, object);
+                }
                 Ok(promise)
             }
         }
@@ -658,12 +670,14 @@ impl State {
             Err(value) => (false, clone_in(self, value)),
         };
         let known = self.host_promises.borrow_mut().remove(&number);
-        let Some(HostPromise { settle: [resolve, reject], charged, call, .. }) = known else {
+        let Some(HostPromise { promise, settle: [resolve, reject], charged, call, .. }) = known
+        else {
             return;
         };
         self.let_go(charged);
         if let Some(call) = call {
             self.let_go(call.size_bytes());
+            self.watch_answer(&promise, &call);
             if let (false, Ok(thrown)) = (is_value, &value)
                 && is_error(thrown.raw())
             {

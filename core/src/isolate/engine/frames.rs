@@ -258,6 +258,7 @@ fn around(bytecode: &Bytecode, pc: usize) -> Around {
 }
 
 /// A function of the sandbox that was calling another one, kept for later.
+#[derive(Clone)]
 pub(in crate::isolate) struct Caller {
     pub(super) function: Local,
     /// The instruction.
@@ -286,16 +287,24 @@ impl Caller {
         self.bytecode().file
     }
 
+    /// Whether the function is of the extension.
+    pub(in crate::isolate) fn is_trusted(&self) -> bool {
+        self.file() == sys::JS_ATOM_NULL
+    }
+
     /// The last place that the engine noted before the call.
     pub(in crate::isolate) fn place(&self) -> Option<Place> {
         around(self.bytecode(), self.pc).before
     }
 }
 
-/// The functions of the sandbox that run, the innermost first.
+/// The functions of the sandbox that run, the innermost first: as many as the engine lists of an error.
 pub(in crate::isolate) fn callers(cx: Cx, layout: Layout) -> Vec<Caller> {
-    /// As many as the engine lists of an error.
-    const MOST: usize = 10;
+    innermost(cx, layout, 10)
+}
+
+/// So many functions of the sandbox that run, the innermost first.
+pub(in crate::isolate) fn innermost(cx: Cx, layout: Layout, most: usize) -> Vec<Caller> {
     /// Further frames are not looked at: builtins may be between.
     const MOST_FRAMES: usize = 64;
     let mut found = Vec::new();
@@ -315,13 +324,37 @@ pub(in crate::isolate) fn callers(cx: Cx, layout: Layout) -> Vec<Caller> {
                 let pc = (here.pc as usize).saturating_sub(code + 1);
                 found.push(Caller { function: cx.dup(function), pc });
             }
-            if found.len() == MOST {
+            if found.len() == most {
                 break;
             }
             frame = here.previous;
         }
     }
     found
+}
+
+/// The code of a function of the sandbox, and the values that it has captured.
+pub(super) struct Closure {
+    /// Whether the function is of the extension.
+    pub(super) is_trusted: bool,
+    pub(super) captured: Vec<Raw>,
+}
+
+/// The closure of a function; `None` if the function has no bytecode.
+pub(super) fn closure(layout: Layout, function: Raw) -> Option<Closure> {
+    if !is_object(function) || !layout.functions.contains(&super::class_of(function)) {
+        return None;
+    }
+    let object = super::address_of(function) as *const FunctionObject;
+    // SAFETY: `probe` compared the structures. The engine's count belongs to its table, whose cells live as long as the
+    // function.
+    unsafe {
+        let bytecode = &*(*object).bytecode;
+        let cells = slice((*object).closure, usize::from(bytecode.closure_count));
+        let values = cells.iter().filter_map(|cell| (*cell).as_ref()).map(|cell| cell.value);
+        let captured = values.filter(|value| !value.is_null()).map(|value| *value).collect();
+        Some(Closure { is_trusted: bytecode.file == sys::JS_ATOM_NULL, captured })
+    }
 }
 
 /// At least so many of the functions that wait are given.

@@ -21,21 +21,22 @@ use crate::{isolate::memory::heap::Heap, os::process::PerProcess};
 pub(in crate::isolate) struct Layout {
     /// The offset of the list of jobs in the engine's runtime.
     jobs: usize,
-    promise: u32,
+    pub(super) promise: u32,
     /// The class of the functions that fulfil a promise.
-    resolve: u32,
+    pub(super) resolve: u32,
     /// The classes of the functions that go on with an async function after an `await`.
-    awaits: [u32; 2],
-    generators: Generators,
+    pub(super) awaits: [u32; 2],
+    pub(super) generators: Generators,
 }
 
 /// The functions that go on with an async generator.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Generators {
-    class: u32,
-    function: *const c_void,
+pub(super) struct Generators {
+    /// The class of functions that have values of the engine.
+    pub(super) class: u32,
+    pub(super) function: *const c_void,
     /// The offset of the requests in the data of a generator.
-    queue: usize,
+    pub(super) queue: usize,
 }
 
 // SAFETY: the pointer is compared, and never followed.
@@ -45,9 +46,9 @@ unsafe impl Sync for Generators {}
 
 /// The head of a list of the engine, or a link in it.
 #[repr(C)]
-struct Link {
+pub(super) struct Link {
     previous: *mut Link,
-    next: *mut Link,
+    pub(super) next: *mut Link,
 }
 
 /// `JSJobEntry`, without its arguments.
@@ -61,21 +62,24 @@ struct Job {
 
 /// `JSPromiseData`.
 #[repr(C)]
-struct PromiseData {
-    state: u32,
+pub(super) struct PromiseData {
+    pub(super) state: u32,
     /// No field of the engine: it is the padding before the next one.
     number: u32,
-    reactions: [Link; 2],
-    handled: bool,
-    result: Raw,
+    pub(super) reactions: [Link; 2],
+    pub(super) handled: bool,
+    /// No field of the engine either.
+    pub(super) told: u8,
+    pub(super) result: Raw,
 }
 
 /// The beginning of `JSCFunctionDataRecord`, with one value.
 #[repr(C)]
-struct FunctionData {
-    function: *const c_void,
-    counts: [u8; 8],
-    data: Raw,
+pub(super) struct FunctionData {
+    pub(super) function: *const c_void,
+    /// The second one is the number of values.
+    pub(super) counts: [u8; 8],
+    pub(super) data: Raw,
 }
 
 /// The beginning of `JSAsyncGeneratorRequest`.
@@ -119,6 +123,25 @@ pub(in crate::isolate) fn drop_next(cx: Cx, layout: Layout) {
         }
         sys::js_free(cx.0, job.cast());
     }
+}
+
+/// The promises that jobs are about to attach something to, by their addresses, each with the promise that waits for it.
+pub(super) fn thenables(cx: Cx, layout: Layout) -> Vec<(usize, Raw)> {
+    let mut found = Vec::new();
+    // SAFETY: `layout` found the list there; the engine links live jobs in a ring with its head.
+    unsafe {
+        let head = sys::JS_GetRuntime(cx.0).byte_add(layout.jobs).cast::<Link>();
+        let mut at = (*head).next;
+        while !ptr::eq(at, head) {
+            if let [promise, thenable, _] = arguments(at.cast::<Job>())
+                && [promise, thenable].iter().all(|value| class_of(**value) == layout.promise)
+            {
+                found.push((address_of(*thenable), *promise));
+            }
+            at = (*at).next;
+        }
+    }
+    found
 }
 
 /// The next job of the runtime.
@@ -179,7 +202,7 @@ unsafe fn promise_of(job: *const Job, layout: Layout) -> Option<Raw> {
 ///
 /// # Safety
 /// The value is an async generator, with its requests at that offset of its data.
-unsafe fn requested(generator: Raw, queue: usize) -> Option<Raw> {
+pub(super) unsafe fn requested(generator: Raw, queue: usize) -> Option<Raw> {
     let data = opaque(generator);
     if data.is_null() {
         return None;
@@ -193,7 +216,7 @@ unsafe fn requested(generator: Raw, queue: usize) -> Option<Raw> {
 }
 
 /// The promise that a function of the engine settles.
-fn resolved_by(function: Raw) -> Option<Raw> {
+pub(super) fn resolved_by(function: Raw) -> Option<Raw> {
     // SAFETY: the data of such a function begins with its promise; there is none once it is being freed.
     unsafe { opaque(function).cast::<Raw>().as_ref() }.copied().filter(|it| is_object(*it))
 }
@@ -204,7 +227,7 @@ fn number(promise: Raw) -> u32 {
 }
 
 /// The data of an object.
-fn opaque(value: Raw) -> *mut c_void {
+pub(super) fn opaque(value: Raw) -> *mut c_void {
     let mut class = 0;
     // SAFETY: any value may be asked.
     unsafe { sys::JS_GetAnyOpaque(value, &raw mut class) }
@@ -288,7 +311,7 @@ fn examine(cx: Cx, heap: &Heap) -> Option<Layout> {
 }
 
 /// Runs all jobs.
-fn finish(cx: Cx) {
+pub(super) fn finish(cx: Cx) {
     let mut context = ptr::null_mut();
     // SAFETY: a live runtime.
     while unsafe { sys::JS_ExecutePendingJob(sys::JS_GetRuntime(cx.0), &raw mut context) } > 0 {}

@@ -3,9 +3,9 @@
 //! In: raw values and contexts of the engine. Out: [`Local`]s, which give their reference back when dropped, and
 //! [`Thrown`] where an exception is pending. Only this folder depends on which calls take a reference and which do not:
 //! `strings` has text and property keys, `properties` the properties of objects, `frames` the functions that run,
-//! `jobs` the jobs that wait, `lexical` the object of global declarations, `second` makes a context with global
-//! declarations of its own, `exotic` makes classes of objects with properties of ours, `portable` writes references as
-//! bytes, and `trial` tries the engine out in a context of its own.
+//! `jobs` the jobs that wait, `reactions` the promises that wait for promises, `lexical` the object of global
+//! declarations, `second` makes a context with global declarations of its own, `exotic` makes classes of objects with
+//! properties of ours, `portable` writes references as bytes, and `trial` tries the engine out in a context of its own.
 //!
 //! Every function here must be called on the thread that has entered the isolate, and every `Local` must be gone before
 //! the isolate's memory is.
@@ -18,6 +18,7 @@ pub(super) mod jobs;
 pub(super) mod lexical;
 mod portable;
 mod properties;
+pub(super) mod reactions;
 pub(super) mod realm;
 pub(super) mod second;
 mod strings;

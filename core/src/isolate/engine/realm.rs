@@ -15,7 +15,9 @@ use std::{
     ptr,
 };
 
-use super::{Cx, Local, Outcome, Raw, Text, Thrown, class_of, frames, int, sys, undefined};
+use super::{
+    Cx, Local, Outcome, Raw, Text, Thrown, class_of, frames, int, reactions, sys, undefined,
+};
 
 use crate::isolate::{
     State, backtrace, console,
@@ -335,6 +337,8 @@ fn furnish(cx: Cx, compiler: Cx, runtime: *mut sys::JSRuntime) -> Outcome<Intrin
     if frames::probe::layout().is_some() {
         frames::install(cx, runtime, error.raw(), backtrace::write_stack).ok_or(Thrown)?;
     }
+    // Found out here, so that no run has to.
+    reactions::layout();
     for name in ERROR_HOOKS {
         cx.delete(error.raw(), name)?;
     }

@@ -1,0 +1,307 @@
+//! Calls of the host that code forgets to await.
+//!
+//! In: the promises of host calls, when they are answered, and those without an answer at the end of a run. Out: at a
+//! successful end, a log of level `warn` for each that the code lost. A call is lost if its answer can reach nobody: its
+//! promise was never awaited or chained, or a chain of functions and promises that begins with it ends at a promise for
+//! which nothing waits. The loser of a `Promise.race` is not lost, for that chain ends at a settled promise. Later cells of
+//! a session may await what is referred to; so a cell tells only of promises to which nothing else refers.
+//!
+//! A run without such calls pays for one look at each promise when it is answered.
+
+mod warnings;
+
+use super::{
+    State,
+    crossing::bridge::HostCall,
+    engine::{
+        Local, Raw, address_of,
+        frames::{self, Caller},
+        reactions::{self, ChainEnd, Layout, Walk},
+    },
+    session,
+};
+
+/// The answered promises that are watched at once. Of further ones nothing is told.
+const MOST_WATCHED: usize = 64;
+
+/// The calls that a run tells of.
+const MOST_TOLD: usize = 10;
+
+/// The references of this crate to the promise of a call without an answer: the table's own, and those of the two
+/// functions that settle it.
+const OF_PENDING_CALL: i32 = 3;
+/// The references to the promise of an async function that waits.
+const OF_FUNCTION: i32 = 2;
+
+/// The place of a call in the text of its author.
+#[derive(Clone)]
+pub(super) struct Site {
+    /// The host function that was called.
+    function: Local,
+    caller: Caller,
+}
+
+impl Site {
+    /// The site of a call of a host function, with its callers, the innermost first. `None` for calls that the extension
+    /// makes, whose own host knows which of them are lost.
+    pub(super) fn new(function: &Local, callers: &[Caller]) -> Option<Self> {
+        let caller = callers.first().filter(|caller| !caller.is_trusted())?.clone();
+        Some(Self { function: function.clone(), caller })
+    }
+}
+
+/// The way in which a call was lost.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Loss {
+    /// It had no answer when the run ended.
+    Unanswered,
+    /// Nothing was ever attached to its promise.
+    Unawaited,
+    /// An async function awaited it, and nothing was ever attached to the promise of that.
+    FunctionUnawaited,
+    /// An async function awaited it, and was not done when the run ended.
+    FunctionUnfinished,
+}
+
+/// A call that was lost.
+struct Lost {
+    site: Site,
+    loss: Loss,
+    /// The number of the call.
+    made: u32,
+}
+
+/// A promise with an answer to which nothing is attached yet.
+struct Watched {
+    promise: Local,
+    site: Site,
+    /// Whether it is the promise of a function that awaited the call.
+    is_of_function: bool,
+    made: u32,
+    /// The number of the cell that computes.
+    cell: u32,
+}
+
+/// The promises of calls that have an answer.
+#[derive(Default)]
+pub(super) struct Unawaited {
+    watched: Vec<Watched>,
+    /// Lost already: nothing refers to their promises any more.
+    lost: Vec<Lost>,
+    /// How many more.
+    more: usize,
+    /// Whether a promise is watched that no job has run since.
+    is_fresh: bool,
+}
+
+impl Unawaited {
+    fn is_empty(&self) -> bool {
+        self.watched.is_empty() && self.lost.is_empty()
+    }
+
+    fn lose(&mut self, lost: Lost) {
+        if self.lost.len() < MOST_TOLD { self.lost.push(lost) } else { self.more += 1 }
+    }
+}
+
+impl State {
+    /// Watches the promise of a call that is about to get its answer, or that of the function which waits for it, unless
+    /// something waits for that in turn.
+    pub(super) fn watch_answer(&self, promise: &Local, call: &HostCall) {
+        let Some(layout) = reactions::layout() else { return };
+        if !reactions::is_handled(layout, promise.raw()) {
+            if let Some(site) = call.site() {
+                self.watch(layout, promise.clone(), site, false, call.made);
+            }
+            return;
+        }
+        let Some(last) = reactions::last_function(layout, promise.raw()) else { return };
+        if let Some(site) = call.site() {
+            self.watch(layout, self.realm().cx.dup(last), site, true, call.made);
+        }
+    }
+
+    /// Watches the promise of a call that was answered at once.
+    pub(super) fn watch_settled(&self, promise: &Local, function: Raw) {
+        let cx = self.realm().cx;
+        let (Some(layout), Some(frames)) = (reactions::layout(), frames::probe::layout()) else {
+            return;
+        };
+        let callers = frames::innermost(cx, frames, 1);
+        if let Some(site) = Site::new(&cx.dup(function), &callers) {
+            self.watch(layout, promise.clone(), site, false, self.next_call());
+        }
+    }
+
+    /// The number of the next call whose promise may be lost.
+    pub(super) fn next_call(&self) -> u32 {
+        let number = self.calls_made.get().wrapping_add(1);
+        self.calls_made.set(number);
+        number
+    }
+
+    fn watch(&self, layout: Layout, promise: Local, site: Site, is_of_function: bool, made: u32) {
+        if self.own_console.get() || reactions::is_told(layout, promise.raw()) {
+            return;
+        }
+        if self.unawaited.borrow().watched.len() >= MOST_WATCHED {
+            self.look_at_watched(layout);
+        }
+        let mut unawaited = self.unawaited.borrow_mut();
+        let is_known = |known: &Watched| is_same(known.promise.raw(), promise.raw());
+        let is_full = unawaited.watched.len() >= MOST_WATCHED;
+        if !is_full && !unawaited.watched.iter().any(is_known) {
+            let cell = self.cell.get();
+            unawaited.watched.push(Watched { promise, site, is_of_function, made, cell });
+            unawaited.is_fresh = true;
+        }
+    }
+
+    /// Called after each job: lets promises go that are awaited by now, or that nobody can await any more.
+    pub(super) fn note_job(&self) {
+        let is_fresh = std::mem::take(&mut self.unawaited.borrow_mut().is_fresh);
+        if is_fresh && let Some(layout) = reactions::layout() {
+            self.look_at_watched(layout);
+        }
+    }
+
+    fn look_at_watched(&self, layout: Layout) {
+        // Nothing is borrowed while values of the engine are freed.
+        let watched = std::mem::take(&mut self.unawaited.borrow_mut().watched);
+        let (mut kept, mut lost) = (Vec::new(), Vec::new());
+        for known in watched {
+            let promise = known.promise.raw();
+            if is_fine(layout, &known) {
+                continue;
+            }
+            if reactions::is_pending(layout, promise) || reactions::references(layout, promise) > 1
+            {
+                kept.push(known);
+            } else {
+                lost.push(known.lost());
+            }
+        }
+        let mut unawaited = self.unawaited.borrow_mut();
+        unawaited.watched = kept;
+        for lost in lost {
+            unawaited.lose(lost);
+        }
+    }
+
+    /// Tells of the calls that are lost now that the run, or a cell, has ended well.
+    pub(super) fn warn_of_lost_calls(&self) {
+        let none = self.host_promises.borrow().is_empty() && self.unawaited.borrow().is_empty();
+        if none || self.own_console.get() || session::is_held(self) {
+            return;
+        }
+        let Some(layout) = reactions::layout() else { return };
+        self.look_at_watched(layout);
+        let is_cell = self.session.is_some();
+        let Unawaited { watched, mut lost, more, .. } = self.unawaited.take();
+        let mut told = Vec::new();
+        lost.extend(self.unanswered(layout, is_cell, &watched, &mut told));
+        if is_cell {
+            // Only now, for the chains of several calls may have one end.
+            for promise in &told {
+                reactions::tell(layout, *promise);
+            }
+        }
+        let mut others = Vec::new();
+        for known in watched {
+            if known.cell != self.cell.get() {
+                others.push(known);
+                continue;
+            }
+            let promise = known.promise.raw();
+            let is_pending = reactions::is_pending(layout, promise);
+            let own = if is_pending { OF_FUNCTION + 1 } else { 1 };
+            let is_abandoned = !is_cell || reactions::references(layout, promise) == own;
+            if is_abandoned && !told.iter().any(|told| is_same(*told, promise)) {
+                if is_cell {
+                    reactions::tell(layout, promise);
+                }
+                lost.push(known.lost_by(is_pending));
+            }
+        }
+        self.unawaited.borrow_mut().watched = others;
+        lost.sort_by_key(|lost| lost.made);
+        self.warn_of(&lost, more);
+    }
+
+    /// The calls without an answer that are lost. Adds the promises at which their chains end.
+    fn unanswered(
+        &self,
+        layout: Layout,
+        is_cell: bool,
+        watched: &[Watched],
+        told: &mut Vec<Raw>,
+    ) -> Vec<Lost> {
+        let mut walk = Walk::new(self.realm().cx, layout);
+        let promises = self.host_promises.borrow();
+        let own = promises.values().filter(|promise| promise.cell == self.cell.get());
+        let calls = own.filter_map(|known| Some((&known.promise, known.call.as_ref()?)));
+        let mut calls: Vec<(&Local, &HostCall)> = calls.collect();
+        calls.sort_by_key(|(_, call)| call.made);
+        let mut lost = Vec::new();
+        for (promise, call) in calls {
+            let Some(site) = call.site() else { continue };
+            let promise = promise.raw();
+            let mut ends = walk.ends(promise, OF_PENDING_CALL);
+            if is_cell {
+                let is_watched = |end: &ChainEnd| {
+                    watched.iter().any(|known| is_same(known.promise.raw(), end.promise))
+                };
+                ends.retain(|end| {
+                    end.is_abandoned(layout, i32::from(is_watched(end)))
+                        && !reactions::is_told(layout, end.promise)
+                });
+            }
+            if ends.is_empty() {
+                continue;
+            }
+            let is_own = |end: &ChainEnd| is_same(end.promise, promise);
+            let loss = if ends.iter().any(is_own) { Loss::Unawaited } else { Loss::Unanswered };
+            told.extend(ends.iter().map(|end| end.promise));
+            lost.push(Lost { site, loss, made: call.made });
+        }
+        lost
+    }
+
+    /// Forgets the promises that a cell has left.
+    pub(super) fn forget_watched(&self) {
+        let cell = self.cell.get();
+        let mut unawaited = self.unawaited.take();
+        let others = unawaited.watched.extract_if(.., |known| known.cell != cell).collect();
+        self.unawaited.borrow_mut().watched = others;
+    }
+}
+
+impl Watched {
+    fn lost(self) -> Lost {
+        self.lost_by(false)
+    }
+
+    fn lost_by(self, is_pending: bool) -> Lost {
+        let loss = match (self.is_of_function, is_pending) {
+            (false, _) => Loss::Unawaited,
+            (true, false) => Loss::FunctionUnawaited,
+            (true, true) => Loss::FunctionUnfinished,
+        };
+        Lost { site: self.site, loss, made: self.made }
+    }
+}
+
+/// Whether there is nothing to tell of a promise: something is attached to it, or it is rejected, which is told anyway,
+/// or its function has given no value that could be missed.
+fn is_fine(layout: Layout, known: &Watched) -> bool {
+    let promise = known.promise.raw();
+    reactions::is_handled(layout, promise)
+        || reactions::is_rejected(layout, promise)
+        || (known.is_of_function
+            && !reactions::is_pending(layout, promise)
+            && reactions::is_without_value(layout, promise))
+}
+
+fn is_same(one: Raw, other: Raw) -> bool {
+    address_of(one) == address_of(other)
+}

@@ -1,0 +1,109 @@
+//! The texts that tell of lost calls.
+//!
+//! In: calls that were lost, in their order. Out: a log for each of the first, with the place of the call in the text of
+//! its author, and one with the number of the others. The logs are nothing that can end a run: there are none where the
+//! limit leaves little room.
+
+use super::{Loss, Lost, MOST_TOLD, Site};
+use crate::{
+    data::outcome::{LogLevel, Position},
+    isolate::{State, backtrace::label_of, engine::is_string, exception},
+    modules::program::{
+        self,
+        call_site::{Call, Called},
+    },
+};
+
+/// Bytes of a function's name, and of a file's, that a warning shows.
+const LONGEST_NAME: usize = 200;
+
+/// The room that all warnings of a run have to have.
+const ROOM_BYTES: usize = 128 << 10;
+
+impl State {
+    pub(super) fn warn_of(&self, lost: &[Lost], more: usize) {
+        let has_room = || self.held_and_room_bytes().1 >= ROOM_BYTES;
+        if lost.is_empty() || self.must_end() || !has_room() {
+            return;
+        }
+        let shown = lost.get(..MOST_TOLD).unwrap_or(lost);
+        let names = shown.iter().map(|lost| self.name_of(&lost.site)).collect::<Vec<_>>();
+        let places = self.places_of(shown, &names);
+        for ((lost, name), place) in shown.iter().zip(names).zip(places) {
+            let call = match place {
+                Some((file, Position { line, column })) => {
+                    format!("{name} ({file}:{line}:{column})")
+                }
+                None => name,
+            };
+            self.log_text(LogLevel::Warn, &text_of(lost.loss, &call));
+        }
+        let more = more + lost.len() - shown.len();
+        if more > 0 {
+            let calls = if more == 1 { "call was" } else { "calls were" };
+            self.log_text(LogLevel::Warn, &format!("{more} more {calls} not awaited"));
+        }
+    }
+
+    fn name_of(&self, site: &Site) -> String {
+        let name = self.realm().cx.own_data(site.function.raw(), c"name");
+        let name = name.filter(|name| is_string(name.raw()));
+        let name = name.map(|name| self.excerpt(name.raw(), LONGEST_NAME)).unwrap_or_default();
+        exception::shown_name(name.as_bytes())
+    }
+
+    /// The file and the position of each call. Each text is read once.
+    fn places_of(&self, lost: &[Lost], names: &[String]) -> Vec<Option<(String, Position)>> {
+        let Ok(linker) = self.linker.try_borrow() else { return vec![None; lost.len()] };
+        let cx = self.realm().cx;
+        let place = |lost: &Lost| {
+            let caller = &lost.site.caller;
+            let file = cx.atom_text(caller.file()).ok()?.into_lossy();
+            let (line, column) = caller.place()?;
+            let file = label_of(&file);
+            Some((file.to_owned(), linker.original(file, line, column)?))
+        };
+        let mut places: Vec<Option<(String, Position)>> = lost.iter().map(place).collect();
+        let files = places.iter().flatten().map(|(file, _)| file.clone());
+        let mut files: Vec<String> = files.collect();
+        files.sort_unstable();
+        files.dedup();
+        let (_, room_bytes) = self.held_and_room_bytes();
+        for file in files {
+            let mut here: Vec<&mut Position> = Vec::new();
+            let mut calls = Vec::new();
+            for (place, name) in places.iter_mut().zip(names) {
+                if let Some((_, position)) = place.as_mut().filter(|(other, _)| *other == file) {
+                    calls.push(Call { place: *position, called: Called::Function(name.clone()) });
+                    here.push(position);
+                }
+            }
+            let corrected = linker.calls(&file, &calls, room_bytes);
+            for (position, corrected) in here.into_iter().zip(corrected) {
+                *position = corrected.unwrap_or(*position);
+            }
+        }
+        let shown = |(file, position): (String, Position)| {
+            (exception::shown_name(excerpt(program::shown(&file)).as_bytes()), position)
+        };
+        places.into_iter().map(|place| place.map(shown)).collect()
+    }
+}
+
+/// The beginning of a file's name.
+fn excerpt(file: &str) -> &str {
+    &file[..file.floor_char_boundary(LONGEST_NAME)]
+}
+
+fn text_of(loss: Loss, call: &str) -> String {
+    match loss {
+        Loss::Unanswered => format!("the run ended before {call} was answered; await it"),
+        Loss::Unawaited => format!("the promise of {call} was never awaited"),
+        Loss::FunctionUnawaited => {
+            format!("the promise of the async function that called {call} was never awaited")
+        }
+        Loss::FunctionUnfinished => {
+            format!("the run ended before the async function that called {call} was done; await it")
+        }
+    }
+}

@@ -1,6 +1,7 @@
 // The exports of the package; `index.d.ts` documents them.
 
 export { runCode } from './run-code.js';
+export { QueueFullError, RuntimeClosedError } from './refusals.js';
 export { Runtime } from './runtime.js';
 export { Session } from './session.js';
 export { SerializationError } from './serialization-error.js';

@@ -9,6 +9,8 @@ event loop. The outcome of any run is one `CodeExecutionResult`. A `Runtime` has
 from ._errors import (
     LinkError,
     MemoryLimitError,
+    QueueFullError,
+    RuntimeClosedError,
     SandboxError,
     SerializationError,
     StatusError,
@@ -47,7 +49,9 @@ __all__ = [
     "LogLevel",
     "MemoryLimitError",
     "NameKind",
+    "QueueFullError",
     "Runtime",
+    "RuntimeClosedError",
     "SandboxError",
     "SandboxFunction",
     "SerializationError",

@@ -332,7 +332,7 @@ export interface RuntimeOptions {
   safetyCapMs?: number;
   /** Runs that compute at once; those that wait for the host do not count. Default 4 per core, at least 8. */
   maxConcurrentRuns?: number;
-  /** Runs that may wait to compute; `runCode` throws beyond that. Default: any number. */
+  /** Runs that may wait to compute; `runCode` throws a {@link QueueFullError} beyond that. Default: any number. */
   maxQueuedRuns?: number;
   /**
    * Threads that may be stuck in builtins after their run has ended. At that number each new run is `terminated`, by a
@@ -361,7 +361,7 @@ export interface RuntimeOptions {
 export class Runtime {
   /** Throws a `TypeError` or a `RangeError` for options that are not valid. */
   constructor(options?: RuntimeOptions);
-  /** As the free {@link runCode}; needs no `this`. Also throws when the runtime is closed, or its queue full. */
+  /** As the free {@link runCode}; needs no `this`. Also throws a {@link RuntimeClosedError} or a {@link QueueFullError}. */
   readonly runCode: (source: string, options?: CodeExecutionOptions) => CodeExecution;
   /** Opens a session in this runtime, as `new Session(options)` does in the default one; needs no `this`. */
   readonly session: (options?: SessionOptions) => Session;
@@ -447,6 +447,16 @@ export interface Confinement {
  * `globals.db.pool: an instance of Pool cannot be cloned`.
  */
 export class SerializationError extends TypeError {}
+
+/** As many runs are queued as the option `maxQueuedRuns` of the runtime allows. The same call may succeed later. */
+export class QueueFullError extends Error {
+  readonly code: 'QUEUE_FULL';
+}
+
+/** The runtime is closed, and starts nothing any more. */
+export class RuntimeClosedError extends Error {
+  readonly code: 'RUNTIME_CLOSED';
+}
 
 /**
  * For callers who want exceptions: the value of a result whose status is `'success'`; otherwise

@@ -2,4 +2,5 @@
 import isolane from './dist/index.js';
 
 export const { describe, runCode, Runtime, Session, SerializationError, unwrap } = isolane;
+export const { QueueFullError, RuntimeClosedError } = isolane;
 export const { StatusError, UncaughtError, MemoryLimitError, TerminatedError, LinkError } = isolane;

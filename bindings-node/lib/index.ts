@@ -2,6 +2,7 @@
 
 export { describe } from './describe.js';
 export { runCode } from './run-code.js';
+export { QueueFullError, RuntimeClosedError } from './refusals.js';
 export { Runtime } from './runtime.js';
 export { Session } from './session.js';
 export { SerializationError } from './serialization-error.js';

@@ -5,6 +5,7 @@
 import { getSystemErrorName } from 'node:util';
 
 import type { Misuse } from './native.js';
+import { QueueFullError, RuntimeClosedError } from './refusals.js';
 import { SerializationError } from './serialization-error.js';
 
 /** The exception for a refusal. */
@@ -20,6 +21,10 @@ export function misuse(refused: Misuse): Error {
       return new RangeError(message, options);
     case 'serialization':
       return new SerializationError(message, options);
+    case 'queueFull':
+      return new QueueFullError(message, options);
+    case 'runtimeClosed':
+      return new RuntimeClosedError(message, options);
     default:
       return new Error(message, options);
   }

@@ -50,6 +50,8 @@ impl From<Error> for Misuse {
             ErrorKind::Type => "type",
             ErrorKind::Range => "range",
             ErrorKind::Serialization => "serialization",
+            ErrorKind::QueueFull => "queueFull",
+            ErrorKind::RuntimeClosed => "runtimeClosed",
             ErrorKind::Unavailable => "unavailable",
             _ => "internal",
         };

@@ -17,6 +17,14 @@ pub(crate) fn exception(py: Python<'_>, error: &Error) -> PyErr {
         ErrorKind::Type => PyTypeError::new_err(message),
         ErrorKind::Range => PyValueError::new_err(message),
         ErrorKind::Serialization => serialization_error(py, message),
+        ErrorKind::QueueFull => {
+            static CLASS: PyOnceLock<Py<PyType>> = PyOnceLock::new();
+            of_package(py, &CLASS, "QueueFullError", message)
+        }
+        ErrorKind::RuntimeClosed => {
+            static CLASS: PyOnceLock<Py<PyType>> = PyOnceLock::new();
+            of_package(py, &CLASS, "RuntimeClosedError", message)
+        }
         _ => PyRuntimeError::new_err(message),
     };
     if let Some(cause) = error.source() {
@@ -40,7 +48,17 @@ pub(crate) fn cause_of(py: Python<'_>, error: &(dyn std::error::Error + 'static)
 /// The exception for a value that cannot be cloned.
 pub(crate) fn serialization_error(py: Python<'_>, message: String) -> PyErr {
     static CLASS: PyOnceLock<Py<PyType>> = PyOnceLock::new();
-    match CLASS.import(py, "isolane._errors", "SerializationError") {
+    of_package(py, &CLASS, "SerializationError", message)
+}
+
+/// The exception of a class that the package declares, which `class` keeps.
+fn of_package(
+    py: Python<'_>,
+    class: &PyOnceLock<Py<PyType>>,
+    name: &str,
+    message: String,
+) -> PyErr {
+    match class.import(py, "isolane._errors", name) {
         Ok(class) => PyErr::from_type(class.clone(), message),
         Err(failure) => failure,
     }

@@ -9,7 +9,7 @@ use std::path::PathBuf;
 
 use isolane::{
     Language, OptionDeclaration, OptionKind, OptionSet, OptionValue, Request, RuntimeOptions,
-    SourceText, Spelling, Step, Value, inspect_limit, unknown_option, wrong_type,
+    SourceText, Spelling, Step, Value, inspect_limit, unknown_keyword as keyword, unknown_option, wrong_type,
 };
 use pyo3::{
     exceptions::{PyKeyError, PyTypeError},
@@ -36,6 +36,19 @@ impl<'py> Given<'_, 'py> {
 pub(crate) fn option_names(set: &str) -> PyResult<Vec<&'static str>> {
     let set = OptionSet::named(set).ok_or_else(|| PyKeyError::new_err(set.to_owned()))?;
     Ok(set.declarations().iter().map(|option| option.name).collect())
+}
+
+/// The exception for a keyword that a call does not take: of a set of options, or else of these names.
+#[pyfunction]
+#[expect(clippy::needless_pass_by_value, reason = "as Python hands it over")]
+pub(crate) fn unknown_keyword(
+    py: Python<'_>,
+    call: &str,
+    key: &str,
+    set: &str,
+    names: Vec<String>,
+) -> PyErr {
+    exception(py, &keyword(call, key, OptionSet::named(set), &names))
 }
 
 /// Reads the declared options of a runtime, by name; `None` takes the default.

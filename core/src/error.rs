@@ -17,10 +17,28 @@ pub enum ErrorKind {
     Range,
     /// A value that cannot be cloned, with its path in the message.
     Serialization,
-    /// The runtime is closed, its queue is full, or it belongs to the process that this one was forked from.
+    /// As many runs are queued as the runtime allows: the same call may succeed later.
+    QueueFull,
+    /// The runtime is closed, and starts nothing any more.
+    RuntimeClosed,
+    /// Something else that is needed is not there: a session is closed, or a runtime belongs to the process that this
+    /// one was forked from.
     Unavailable,
     /// The system refused something that the library needs, such as a thread.
     Internal,
+}
+
+impl ErrorKind {
+    /// The code of a kind that callers tell apart, as the errors of JavaScript and Python have it: `QUEUE_FULL` or
+    /// `RUNTIME_CLOSED`.
+    #[must_use]
+    pub fn code(self) -> Option<&'static str> {
+        match self {
+            Self::QueueFull => Some("QUEUE_FULL"),
+            Self::RuntimeClosed => Some("RUNTIME_CLOSED"),
+            _ => None,
+        }
+    }
 }
 
 /// Misuse of the library, or a failure of the library. Only its kind, its message and its source are public.

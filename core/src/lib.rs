@@ -48,8 +48,8 @@ pub use data::status_error::StatusError;
 pub use data::text::{MESSAGE_LIMIT, STACK_LIMIT};
 pub use data::{
     options::{
-        OptionDeclaration, OptionKind, OptionSet, Spelling, unknown_name, unknown_option,
-        wrong_type,
+        OptionDeclaration, OptionKind, OptionSet, Spelling, unknown_keyword, unknown_name,
+        unknown_option, wrong_type,
     },
     runtime_options::{Isolation, OptionValue, RuntimeOptions},
     source::{Language, SourceText},

@@ -6,6 +6,8 @@ import { setTimeout as after } from 'node:timers/promises';
 import { setFlagsFromString } from 'node:v8';
 import vm from 'node:vm';
 
+import { QueueFullError, RuntimeClosedError } from 'isolane';
+
 import { Runtime, ofThreads, runCode } from '../isolation.mjs';
 
 test('a runtime runs code, counts it, and closes', async () => {
@@ -16,7 +18,13 @@ test('a runtime runs code, counts it, and closes', async () => {
   const parked = runCode('await never()', { globals: { never: () => new Promise(() => {}) } });
   const closed = runtime.close();
   assert.equal(runtime.close(), closed);
-  assert.throws(() => runCode('export default 1'), Error);
+  for (const start of [runCode, () => runtime.session()]) {
+    assert.throws(() => start('export default 1'), (error) => {
+      assert.ok(error instanceof RuntimeClosedError);
+      assert.deepStrictEqual([error.name, error.code, error.message], ['RuntimeClosedError', 'RUNTIME_CLOSED', 'the runtime is closed']);
+      return true;
+    });
+  }
   for (const { status, error } of await Promise.all([live, parked])) {
     assert.deepStrictEqual([status, error.name, error.message], ['terminated', 'Terminated', 'runtime closed']);
   }
@@ -84,7 +92,12 @@ test('timers that a test has replaced do not stop runs', { timeout: 60_000 }, as
 test('beyond the queue’s length runCode throws', async () => {
   const runtime = new Runtime({ maxConcurrentRuns: 1, maxQueuedRuns: 1 });
   const live = [];
-  assert.throws(() => { for (let i = 0; i < 10; i += 1) live.push(runtime.runCode('for (;;) {}')); }, Error);
+  assert.throws(() => { for (let i = 0; i < 10; i += 1) live.push(runtime.runCode('for (;;) {}')); }, (error) => {
+    assert.ok(error instanceof QueueFullError);
+    assert.deepStrictEqual([error.name, error.code, error.message], ['QueueFullError', 'QUEUE_FULL', '1 runs are queued, as many as the runtime allows']);
+    assert.deepStrictEqual(Object.keys(error), []);
+    return true;
+  });
   assert.ok(live.length >= 1 && live.length <= 3);
   await runtime.close();
 });

@@ -9,6 +9,7 @@ import asyncio
 from typing import Any
 
 import isolane
+import isolane.kit
 import pytest
 from isolane import SerializationError
 
@@ -79,11 +80,74 @@ def test_an_int_is_a_limit_whatever_its_class() -> None:
     assert isolane.run_code_sync("export default 1", memory_limit_bytes=limit).result == 1
 
 
-def test_an_unknown_option_is_an_error_of_python() -> None:
-    options: Any = {"memory_limit": 1000}
-    for call in (isolane.run_code, isolane.run_code_sync):
-        with pytest.raises(TypeError, match="unexpected keyword argument 'memory_limit'"):
-            call("export default 1", **options)
+NEAREST = "; did you mean 'memory_limit_bytes'?"
+IN_TIME = (
+    "; a run has no time limit of its own: call terminate() on its handle, or run a cell of a "
+    "session, which has 'timeout_ms'"
+)
+
+
+@pytest.mark.parametrize(
+    ("key", "hint"), [("memory_limit", NEAREST), ("timeout", IN_TIME), ("timeout_ms", IN_TIME)]
+)
+@pytest.mark.parametrize("name", ["run_code", "run_code_sync"])
+def test_an_unknown_option_of_a_run(name: str, key: str, hint: str) -> None:
+    options: Any = {key: 1000}
+    with isolane.Runtime() as runtime:
+        for place in (isolane, runtime):
+            with pytest.raises(TypeError) as refused:
+                getattr(place, name)("export default 1", **options)
+            assert str(refused.value) == f"{name}() got an unexpected keyword argument '{key}'{hint}"
+
+
+@pytest.mark.parametrize("name", ["run", "run_sync", "call", "call_sync"])
+def test_an_unknown_option_of_a_cell(name: str) -> None:
+    options: Any = {"timeout": 1000}
+    with isolane.Session() as session:
+        with pytest.raises(TypeError) as refused:
+            getattr(session, name)("f", **options)
+        said = f"{name}() got an unexpected keyword argument 'timeout'; did you mean 'timeout_ms'?"
+        assert str(refused.value) == said
+
+
+@pytest.mark.parametrize(
+    ("name", "call", "key", "hint"),
+    [
+        ("run_tool", isolane.kit.Kit.run_tool, "timeout", "did you mean 'timeout_ms'?"),
+        ("run_code_sync", isolane.kit.Kit.run_code_sync, "limit", "valid options are "),
+        ("session", isolane.kit.Kit.session, "memory_limit", NEAREST[2:]),
+    ],
+)
+def test_an_unknown_option_of_a_kit(name: str, call: Any, key: str, hint: str) -> None:
+    args = () if name == "session" else ("1",)
+    with isolane.kit.Kit() as kit, pytest.raises(TypeError) as refused:
+        call(kit, *args, **{key: 1})
+    said = f"{name}() got an unexpected keyword argument '{key}'; {hint}"
+    assert str(refused.value).startswith(said)
+
+
+def test_an_unknown_option_of_what_stays() -> None:
+    options: Any = {"memory_limit": 1}
+    with pytest.raises(TypeError) as refused:
+        isolane.Session(**options)
+    said = "() got an unexpected keyword argument 'memory_limit'; did you mean"
+    assert str(refused.value).startswith(f"Session{said} 'memory_limit_bytes'?")
+    options = {"max_runs": 1}
+    with pytest.raises(TypeError, match=r"^Runtime\(\) .* did you mean 'max_queued_runs'\?$"):
+        isolane.Runtime(**options)
+    options = {"global": {}}
+    with isolane.Session() as session, pytest.raises(TypeError) as refused:
+        session.update(**options)
+    said = "update() got an unexpected keyword argument 'global'; did you mean 'globals'?"
+    assert str(refused.value) == said
+
+
+def test_a_missing_source_names_the_call() -> None:
+    for name in ("run_code", "run_code_sync"):
+        with pytest.raises(TypeError) as refused:
+            getattr(isolane, name)()
+        said = f"{name}() missing 1 required positional argument: 'source'"
+        assert str(refused.value) == said
 
 
 def test_a_mistake_is_told_before_there_is_a_run() -> None:

@@ -9,7 +9,15 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 import pytest
-from isolane import CodeExecution, Runtime, SerializationError, run_code, run_code_sync
+from isolane import (
+    CodeExecution,
+    QueueFullError,
+    Runtime,
+    RuntimeClosedError,
+    SerializationError,
+    run_code,
+    run_code_sync,
+)
 
 from ceilings import CEILING_S, in_loop
 from isolation import ISOLATION
@@ -172,15 +180,21 @@ def test_a_full_queue_and_a_closed_runtime() -> None:
                 while len(handles) < 5:
                     handles.append(runtime.run_code("for (;;);"))
 
-            with pytest.raises(RuntimeError, match="queued"):
+            with pytest.raises(QueueFullError, match="1 runs are queued") as full:
                 start_too_many()
+            assert full.value.code == "QUEUE_FULL"
+            assert isinstance(full.value, RuntimeError)
         for handle in handles:
             result = await handle
             assert result.error is not None
             assert result.error.message == "runtime closed"
-        with pytest.raises(RuntimeError, match="closed"):
+        with pytest.raises(RuntimeClosedError, match="the runtime is closed") as closed:
             runtime.run_code("export default 1")
-        with pytest.raises(RuntimeError, match="closed"):
+        assert closed.value.code == "RUNTIME_CLOSED"
+        assert isinstance(closed.value, RuntimeError)
+        with pytest.raises(RuntimeClosedError):
+            runtime.session()
+        with pytest.raises(RuntimeClosedError):
             await asyncio.to_thread(runtime.run_code_sync, "export default 1")
         stats = runtime.stats()
         assert (stats.computing, stats.parked, stats.queued) == (0, 0, 0)

@@ -11,6 +11,8 @@ from ._describe import describe
 from ._errors import (
     LinkError,
     MemoryLimitError,
+    QueueFullError,
+    RuntimeClosedError,
     SandboxError,
     SerializationError,
     StatusError,
@@ -61,7 +63,9 @@ __all__ = [
     "LogLevel",
     "MemoryLimitError",
     "NameKind",
+    "QueueFullError",
     "Runtime",
+    "RuntimeClosedError",
     "SandboxError",
     "SandboxFunction",
     "SerializationError",

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import itertools
 import reprlib
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 if TYPE_CHECKING:
     from ._result import CodeExecutionResult, Status
@@ -17,6 +17,18 @@ if TYPE_CHECKING:
 class SerializationError(TypeError):
     """A value cannot be cloned. The message names its path and its kind:
     `globals.db.pool: an instance of Pool cannot be cloned`."""
+
+
+class QueueFullError(RuntimeError):
+    """As many runs are queued as the runtime allows. The same call may succeed later."""
+
+    code: Literal["QUEUE_FULL"] = "QUEUE_FULL"
+
+
+class RuntimeClosedError(RuntimeError):
+    """The runtime is closed, and starts nothing any more."""
+
+    code: Literal["RUNTIME_CLOSED"] = "RUNTIME_CLOSED"
 
 
 # JavaScript's error classes, indexed by their numbers.

@@ -4,8 +4,11 @@ all functions that take them. The core checks the values."""
 from __future__ import annotations
 
 import inspect
+import os
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Concatenate, Literal, ParamSpec, Protocol, TypeAlias, TypedDict, TypeVar
+
+from . import _isolane
 
 Language: TypeAlias = Literal["javascript", "typescript"]
 """The language of the sources. Types are erased, not checked."""
@@ -55,8 +58,22 @@ def run_arguments(
     return locals()
 
 
-# Python's error for an unknown argument shows this name.
-run_arguments.__qualname__ = "run_code"
+def runtime_arguments(
+    *,
+    isolation: Literal["thread", "process"] = "thread",
+    safety_cap_ms: int | None = None,
+    max_concurrent_runs: int | None = None,
+    max_queued_runs: int | None = None,
+    max_stuck_threads: int | None = None,
+    ready_isolates: int | None = None,
+    compile_cache_bytes: int | None = None,
+    worker: str | os.PathLike[str] | None = None,
+    runs_per_worker: int | None = None,
+    worker_idle_ms: int | None = None,
+    default: Default | None = None,
+) -> dict[str, Any]:
+    """The options of a runtime, by name."""
+    return locals()
 
 
 def session_arguments(
@@ -75,9 +92,6 @@ def session_arguments(
     return locals()
 
 
-session_arguments.__qualname__ = "Session"
-
-
 def cell_arguments(
     source: str,
     *,
@@ -88,9 +102,6 @@ def cell_arguments(
 ) -> dict[str, Any]:
     """The arguments of a cell, by name."""
     return locals()
-
-
-cell_arguments.__qualname__ = "run"
 
 
 def call_arguments(
@@ -104,7 +115,42 @@ def call_arguments(
     return locals()
 
 
-call_arguments.__qualname__ = "call"
+def update_arguments(
+    *,
+    globals: Globals | None = None,
+    imports: Mapping[str, Mapping[str, Any] | None] | None = None,
+    modules: Mapping[str, str | None] | None = None,
+) -> dict[str, Any]:
+    """The parts of an update, by name."""
+    return locals()
+
+
+# The core's names for those of its sets of options that have remedies.
+_SETS = {run_arguments: "run", runtime_arguments: "runtime", session_arguments: "session"}
+
+
+def bound(
+    shown: Callable[..., dict[str, Any]],
+    called: str,
+    args: tuple[Any, ...],
+    options: dict[str, Any],
+) -> dict[str, Any]:
+    """The arguments of a call by name; `called` is the name by which the caller called it.
+
+    Raises:
+        TypeError: Python would not bind them to the parameters of `shown`.
+    """
+    try:
+        return shown(*args, **options)
+    except TypeError as raised:
+        refused = raised
+    parameters = inspect.signature(shown).parameters
+    for key in options:
+        if key not in parameters:
+            names = [each.name for each in parameters.values() if each.kind is each.KEYWORD_ONLY]
+            raise _isolane.unknown_keyword(called, key, _SETS.get(shown, ""), names)
+    # Python's own words, with the name of the caller's function.
+    raise TypeError(str(refused).replace(f"{shown.__qualname__}()", f"{called}()", 1))
 
 
 class _HasDefault(Protocol):

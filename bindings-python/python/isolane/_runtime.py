@@ -14,11 +14,12 @@ from . import _isolane
 from ._bridge import Bridge, bridge_of
 from ._execution import CodeExecution
 from ._options import (
-    Default,
     as_function,
     as_method,
+    bound,
     default_of,
     run_arguments,
+    runtime_arguments,
     session_arguments,
 )
 from ._result import AnyResult, Status
@@ -151,21 +152,8 @@ class Stats:
 class Runtime:
     """Runs code with caps of its own. A context manager for `with` and `async with`."""
 
-    def __init__(
-        self,
-        *,
-        isolation: Literal["thread", "process"] = "thread",
-        safety_cap_ms: int | None = None,
-        max_concurrent_runs: int | None = None,
-        max_queued_runs: int | None = None,
-        max_stuck_threads: int | None = None,
-        ready_isolates: int | None = None,
-        compile_cache_bytes: int | None = None,
-        worker: str | os.PathLike[str] | None = None,
-        runs_per_worker: int | None = None,
-        worker_idle_ms: int | None = None,
-        default: Default | None = None,
-    ) -> None:
+    @as_method(runtime_arguments)
+    def __init__(self, **options: Any) -> None:
         """Makes a runtime; its threads start with its first run, its workers at once.
 
         Args:
@@ -174,8 +162,8 @@ class Runtime:
             safety_cap_ms: CPU time of one run; waiting for the host does not count. Default
                 300,000.
             max_concurrent_runs: Runs that compute at once. Default 4 per core, at least 8.
-            max_queued_runs: Runs that may wait to compute; `run_code` raises beyond that. Default:
-                any number.
+            max_queued_runs: Runs that may wait to compute; `run_code` raises a `QueueFullError` beyond
+                that. Default: any number.
             max_stuck_threads: Threads that may be stuck in builtins after their run has ended. At
                 that number each new run is `terminated`, by a `SafetyCap`, until one returns; at
                 twice that number so is each run that resumes. Default 32.
@@ -195,10 +183,9 @@ class Runtime:
         Raises:
             TypeError, ValueError: an option is not valid.
         """
-        # `locals()` has only the parameters here.
-        options = {name: given for name, given in locals().items() if name != "self"}
-        self._native = _isolane.Runtime(FOLDER, options)
-        self._default = default
+        given = bound(runtime_arguments, "Runtime", (), options)
+        self._native = _isolane.Runtime(FOLDER, given)
+        self._default = given["default"]
         self._sessions: weakref.WeakSet[SessionHost] = weakref.WeakSet()
 
     @as_method(run_arguments)
@@ -206,7 +193,7 @@ class Runtime:
         """As the free `run_code`.
 
         Raises:
-            RuntimeError: also when the runtime is closed, or its queue full.
+            RuntimeClosedError, QueueFullError: also when the runtime is closed, or its queue full.
         """
         return _start(self, args, options)
 
@@ -215,7 +202,7 @@ class Runtime:
         """As the free `run_code_sync`.
 
         Raises:
-            RuntimeError: also when the runtime is closed, or its queue full.
+            RuntimeClosedError, QueueFullError: also when the runtime is closed, or its queue full.
         """
         return _start_and_wait(self, args, options)
 
@@ -224,9 +211,10 @@ class Runtime:
         """Opens a session, as `Session` does.
 
         Raises:
-            RuntimeError: also when the runtime is closed.
+            RuntimeClosedError: also when the runtime is closed.
         """
-        return open_session(self, self._sessions, options)
+        arguments = bound(session_arguments, "session", (), options)
+        return open_session(self, self._sessions, arguments)
 
     def close(self) -> None:
         """Refuses new runs, ends live ones with the reason `runtime closed`, and closes its
@@ -281,7 +269,7 @@ class Runtime:
 def _start(
     runtime: Runtime | None, args: tuple[Any, ...], options: dict[str, Any]
 ) -> CodeExecution:
-    arguments = run_arguments(*args, **options)
+    arguments = bound(run_arguments, "run_code", args, options)
     try:
         loop = asyncio.get_running_loop()
     except RuntimeError:
@@ -293,7 +281,7 @@ def _start(
 def _start_and_wait(
     runtime: Runtime | None, args: tuple[Any, ...], options: dict[str, Any]
 ) -> AnyResult:
-    arguments = run_arguments(*args, **options)
+    arguments = bound(run_arguments, "run_code_sync", args, options)
     with outside_of_loops():
         bridge = Bridge()
         try:

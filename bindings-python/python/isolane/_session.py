@@ -12,7 +12,15 @@ from . import _isolane
 from ._bridge import Bridge, bridge_of
 from ._cell import Cell
 from ._execution import CellExecution, Execution, KitCellExecution
-from ._options import as_method, call_arguments, cell_arguments, default_of, session_arguments
+from ._options import (
+    as_method,
+    bound,
+    call_arguments,
+    cell_arguments,
+    default_of,
+    session_arguments,
+    update_arguments,
+)
 from ._promises import Watched
 from ._result import AnyCellResult, CellExecutionResult, KitCellResult
 from ._session_host import SessionHost
@@ -89,7 +97,7 @@ class AnySession(Generic[Handle, Result]):
             TypeError, ValueError: an option is not valid; nothing has started.
             RuntimeError: the session is closed; or no event loop is running here (use `run_sync`).
         """
-        arguments = cell_arguments(*args, **options)
+        arguments = bound(cell_arguments, "run", args, options)
         return self._start(self._host.native.run, arguments, "run")
 
     @as_method(cell_arguments)
@@ -109,7 +117,7 @@ class AnySession(Generic[Handle, Result]):
             RuntimeError: the session is closed; or an event loop is running on this thread (await
                 `run`).
         """
-        arguments = cell_arguments(*args, **options)
+        arguments = bound(cell_arguments, "run_sync", args, options)
         return self._wait(self._host.native.run, arguments, "run")
 
     @as_method(call_arguments)
@@ -125,7 +133,7 @@ class AnySession(Generic[Handle, Result]):
             TypeError, ValueError, RuntimeError: as for `run`.
             SerializationError: an argument cannot be cloned.
         """
-        arguments = call_arguments(*args, **options)
+        arguments = bound(call_arguments, "call", args, options)
         return self._start(self._host.native.call, arguments, "call")
 
     @as_method(call_arguments)
@@ -139,16 +147,11 @@ class AnySession(Generic[Handle, Result]):
             TypeError, ValueError, SerializationError: as for `call`.
             RuntimeError: as for `run_sync`.
         """
-        arguments = call_arguments(*args, **options)
+        arguments = bound(call_arguments, "call_sync", args, options)
         return self._wait(self._host.native.call, arguments, "call")
 
-    def update(
-        self,
-        *,
-        globals: Mapping[str, Any] | None = None,
-        imports: Mapping[str, Mapping[str, Any] | None] | None = None,
-        modules: Mapping[str, str | None] | None = None,
-    ) -> None:
+    @as_method(update_arguments)
+    def update(self, **options: Any) -> None:
         """Hands over more, from the next cell on that starts.
 
         Args:
@@ -159,8 +162,7 @@ class AnySession(Generic[Handle, Result]):
             TypeError, SerializationError: as for the session; nothing has changed.
             RuntimeError: the session is closed.
         """
-        arguments: dict[str, object] = {"globals": globals, "imports": imports, "modules": modules}
-        self._host.update(arguments)
+        self._host.update(bound(update_arguments, "update", (), options))
 
     def names(self) -> asyncio.Future[list[SessionName]]:
         """The names that cells have declared, in the order of their first declarations, as soon as
@@ -343,7 +345,7 @@ class Session(AnySession[CellExecution, AnyCellResult]):
             RuntimeError: the runtime is closed, or it isolates by process and `cells` is
                 `interleave`.
         """
-        self._host = _open(None, None, session_arguments(**options))
+        self._host = _open(None, None, bound(session_arguments, "Session", (), options))
 
     def _handle(self, cell: Cell) -> CellExecution:
         return CellExecution(cell)
@@ -361,10 +363,10 @@ class KitSession(AnySession[KitCellExecution, KitCellResult]):
 
 
 def open_session(
-    runtime: Runtime, known: weakref.WeakSet[SessionHost], options: dict[str, Any]
+    runtime: Runtime, known: weakref.WeakSet[SessionHost], arguments: dict[str, Any]
 ) -> Session:
     """Opens a session of a runtime, which notes it among those that it knows."""
-    return _session_of(Session, _open(runtime, known, session_arguments(**options)))
+    return _session_of(Session, _open(runtime, known, arguments))
 
 
 def kit_session_of(host: SessionHost) -> KitSession:

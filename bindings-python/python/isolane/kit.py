@@ -17,7 +17,7 @@ from typing import Any, Literal, TypeAlias, TypedDict, TypeVar, cast, final
 from . import _isolane
 from ._bridge import Bridge, bridge_of
 from ._execution import KitCellExecution, KitExecution
-from ._options import Default, Execute, Language, as_method, default_of, session_arguments
+from ._options import Default, Execute, Language, as_method, bound, default_of, session_arguments
 from ._page import PageDriver, kind_of_source
 from ._result import CodeExecutionResult, KitCall, KitCellResult, KitResult, as_kind
 from ._run import Run
@@ -322,9 +322,6 @@ def tool_arguments(
     return locals()
 
 
-tool_arguments.__qualname__ = "run_tool"
-
-
 def code_arguments(
     source: str,
     *,
@@ -341,9 +338,6 @@ def code_arguments(
 ) -> dict[str, Any]:
     """The arguments of a module, by name."""
     return locals()
-
-
-code_arguments.__qualname__ = "run_code"
 
 
 @final
@@ -466,28 +460,28 @@ class Kit:
             RuntimeError: the kit is closed; or no event loop is running here (use
                 `run_tool_sync`).
         """
-        return self._start(tool_arguments(*args, **options), True)
+        return self._start(bound(tool_arguments, "run_tool", args, options), True)
 
     @as_method(tool_arguments)
     def run_tool_sync(self, *args: Any, **options: Any) -> KitResult:
         """As `run_tool`, and waits for the result."""
-        return self._start_and_wait(tool_arguments(*args, **options), True)
+        return self._start_and_wait(bound(tool_arguments, "run_tool_sync", args, options), True)
 
     @as_method(code_arguments)
     def run_code(self, *args: Any, **options: Any) -> KitExecution:
         """Runs a module, as `isolane.run_code` does, with the capabilities of the kit."""
-        return self._start(code_arguments(*args, **options), False)
+        return self._start(bound(code_arguments, "run_code", args, options), False)
 
     @as_method(code_arguments)
     def run_code_sync(self, *args: Any, **options: Any) -> KitResult:
         """As `run_code`, and waits for the result."""
-        return self._start_and_wait(code_arguments(*args, **options), False)
+        return self._start_and_wait(bound(code_arguments, "run_code_sync", args, options), False)
 
     @as_method(session_arguments)
     def session(self, **options: Any) -> KitSession:
         """Opens a session whose cells have the capabilities of the kit. The result of a cell is a
         `KitCellResult`."""
-        arguments = session_arguments(**options)
+        arguments = bound(session_arguments, "session", (), options)
         host = SessionHost(self._native, arguments["report"], self._sessions)
         host.page = self._page
         host.default = default_of(arguments, self)

@@ -8,6 +8,7 @@ pub(crate) mod extension;
 pub(crate) mod inspect;
 pub(crate) mod journal;
 pub(crate) mod nearest;
+pub(crate) mod option_hints;
 pub(crate) mod options;
 pub(crate) mod outcome;
 pub(crate) mod portable;

@@ -3,7 +3,7 @@
 //! In: options as a caller wrote them. Out: the [`Error`] that names the option as the caller's language spells it. The
 //! options of a run are declared here, those of a runtime in `runtime_options.rs`, and nowhere else.
 
-use super::{nearest::nearest, runtime_options::RuntimeOptions};
+use super::{option_hints, runtime_options::RuntimeOptions};
 use crate::error::{Error, ErrorKind};
 
 /// How a language spells its options, for the messages of its errors.
@@ -170,25 +170,31 @@ const UPDATE: &[OptionDeclaration] = &[
 const EXECUTE: &[OptionDeclaration] =
     &[option("fn", OptionKind::Text), option("args", OptionKind::Other)];
 
-/// The error for an option that does not exist, naming the nearest one that does.
+/// The error for an option that does not exist, naming the nearest one that does, or another way.
 #[must_use]
 pub fn unknown_option(set: OptionSet, key: &str, spelling: Spelling) -> Error {
-    let names: Vec<String> =
-        set.declarations().iter().map(|option| option.spelled(spelling)).collect();
     let place = if set == OptionSet::Execute { "execute." } else { "" };
-    unknown_name(place, key, &names)
+    unknown(place, key, &option_hints::of_set(set, key, spelling))
 }
 
 /// The error for a name that is none of those that a group of options has, naming the nearest one. `place` is the group
 /// with a dot, or empty.
 #[must_use]
 pub fn unknown_name(place: &str, key: &str, names: &[String]) -> Error {
-    let nearest = nearest(key, names.iter().map(String::as_str));
-    let hint = match nearest {
-        Some(name) => format!("did you mean '{place}{name}'?"),
-        None => format!("valid options are {}", names.join(", ")),
-    };
+    unknown(place, key, &option_hints::of(place, key, names))
+}
+
+fn unknown(place: &str, key: &str, hint: &str) -> Error {
     type_error(format!("unknown option '{place}{}'; {hint}", shown(key)))
+}
+
+/// The error for a keyword that a call of Python does not take, in Python's words and with the hint of
+/// [`unknown_name`], or of [`unknown_option`] if the call takes the options of a set.
+#[must_use]
+pub fn unknown_keyword(call: &str, key: &str, set: Option<OptionSet>, names: &[String]) -> Error {
+    let remedy = set.and_then(|set| option_hints::remedy_of(set, key, Spelling::Snake));
+    let hint = remedy.unwrap_or_else(|| option_hints::of("", key, names));
+    type_error(format!("{call}() got an unexpected keyword argument '{}'; {hint}", shown(key)))
 }
 
 /// The error for an option of the wrong type, with the expected type and the given one.

@@ -136,18 +136,18 @@ impl Runtime {
 
     /// Whether one more run may start.
     fn admit(&self) -> Result<(), Error> {
-        let refuse = |why: String| Err(Error::new(ErrorKind::Unavailable, why));
         if !self.process().is_current() {
             let why = "the runtime was made before this process was forked, which runtimes do not \
                        survive: make a new one";
-            return refuse(why.to_owned());
+            return Err(Error::new(ErrorKind::Unavailable, why));
         }
         if self.executor.runs().is_closed() {
-            return refuse("the runtime is closed".to_owned());
+            return Err(Error::new(ErrorKind::RuntimeClosed, "the runtime is closed"));
         }
         match self.max_queued_runs {
             Some(most) if self.executor.is_full(most) => {
-                refuse(format!("{most} runs are queued, as many as the runtime allows"))
+                let message = format!("{most} runs are queued, as many as the runtime allows");
+                Err(Error::new(ErrorKind::QueueFull, message))
             }
             _ => Ok(()),
         }

@@ -894,7 +894,7 @@ fn a_dropped_handle_ends_its_run_and_its_futures() {
     runtime.close(move || closed.send(()).expect("received"));
     is_closed.recv_timeout(Duration::from_mins(2)).expect("closed");
     let error = runtime.run_code("", ExecutionOptions::default()).wait().expect_err("closed");
-    assert_eq!(error.kind(), ErrorKind::Unavailable);
+    assert_eq!(error.kind(), ErrorKind::RuntimeClosed);
 }
 
 #[test]

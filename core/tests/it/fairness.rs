@@ -310,7 +310,7 @@ fn a_queued_run_that_is_ended_settles_at_once_and_leaves_the_queue() {
     let queued: Vec<_> = (0..QUEUED).map(|_| start(&runtime, "for (;;);")).collect();
     assert_eq!(runtime.stats().queued, usize::from(QUEUED));
     let refused = try_start(&runtime, "1").expect_err("the queue is full");
-    assert_eq!(refused.kind(), ErrorKind::Unavailable);
+    assert_eq!(refused.kind(), ErrorKind::QueueFull);
     assert!(refused.to_string().contains("5000 runs are queued"), "{refused}");
     for run in &queued {
         run.0.terminate(None);
@@ -352,7 +352,7 @@ fn who_has_a_permit_is_not_queued() {
     let runs: Vec<_> = (0..4).map(|_| try_start(&runtime, "for (;;);")).collect();
     assert!(runs.iter().all(Result::is_ok));
     let refused = try_start(&runtime, "1").expect_err("nobody may wait");
-    assert_eq!(refused.kind(), ErrorKind::Unavailable);
+    assert_eq!(refused.kind(), ErrorKind::QueueFull);
     close(&runtime);
 }
 

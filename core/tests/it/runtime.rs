@@ -11,7 +11,7 @@ use std::{
 use crate::computing::Computing;
 use isolane::{
     Completion, ErrorKind, ExecutionResult, Host, HostCall, Request, RunHandle, Runtime,
-    RuntimeOptions, Status,
+    RuntimeOptions, SessionRequest, Status,
     value::{Value, Writer},
 };
 
@@ -261,7 +261,10 @@ fn a_closed_runtime_ends_its_runs_and_takes_no_more() {
     }
     assert_eq!(runtime.stats().ready_isolates, 0);
     let refused = runtime.start(request("1"), Silent::new().0).expect_err("closed");
-    assert_eq!(refused.kind(), ErrorKind::Unavailable);
+    assert_eq!(refused.kind(), ErrorKind::RuntimeClosed);
+    assert_eq!(refused.kind().code(), Some("RUNTIME_CLOSED"));
+    let session = runtime.open_session(SessionRequest::default(), Silent::new().0);
+    assert_eq!(session.map(drop).expect_err("closed").kind(), ErrorKind::RuntimeClosed);
     without_threads(&runtime);
 }
 
@@ -310,7 +313,8 @@ fn a_full_queue_refuses_and_a_queued_run_can_be_ended() {
     let queued = start(&runtime, "for (;;);");
     let refused = runtime.start(request("1"), Silent::new().0);
     let refused = refused.expect_err("the queue is full");
-    assert_eq!(refused.kind(), ErrorKind::Unavailable);
+    assert_eq!(refused.kind(), ErrorKind::QueueFull);
+    assert_eq!(refused.kind().code(), Some("QUEUE_FULL"));
     for (remote, told) in [queued, busy] {
         remote.terminate(None);
         assert_eq!(result(&remote, &told).status, Status::Terminated);

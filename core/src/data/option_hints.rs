@@ -1,0 +1,116 @@
+//! Hints for an option that does not exist.
+//!
+//! In: the name that a caller wrote, and those that exist. Out: the end of the error: the name that the caller probably
+//! meant, the remedy for a wish that has another way, or all names.
+
+use super::{
+    nearest::nearest,
+    options::{OptionSet, Spelling, spell},
+};
+
+/// The end of an error for an option that the set does not have.
+pub(crate) fn of_set(set: OptionSet, key: &str, spelling: Spelling) -> String {
+    let names: Vec<String> =
+        set.declarations().iter().map(|option| option.spelled(spelling)).collect();
+    let place = if set == OptionSet::Execute { "execute." } else { "" };
+    remedy_of(set, key, spelling).unwrap_or_else(|| of(place, key, &names))
+}
+
+/// The remedy for a wish that the set has no option for.
+pub(crate) fn remedy_of(set: OptionSet, key: &str, spelling: Spelling) -> Option<String> {
+    remedy(set, wish(key)?, spelling)
+}
+
+/// The end of an error for a name that is none of these. `place` is their group with a dot, or empty.
+pub(crate) fn of(place: &str, key: &str, names: &[String]) -> String {
+    match nearest(key, names.iter().map(String::as_str)) {
+        Some(name) => format!("did you mean '{place}{name}'?"),
+        None => format!("valid options are {}", names.join(", ")),
+    }
+}
+
+/// A wish that callers have of runs, and that runs have no option for.
+#[derive(Clone, Copy)]
+enum Wish {
+    TimeLimit,
+    Signal,
+}
+
+/// The wish that an option of that name would be for.
+fn wish(key: &str) -> Option<Wish> {
+    let letters: String =
+        key.chars().take(20).filter(|letter| *letter != '_').collect::<String>().to_lowercase();
+    match letters.as_str() {
+        "timeout" | "timeoutms" | "timeoutseconds" | "timelimit" | "timelimitms" | "deadline" => {
+            Some(Wish::TimeLimit)
+        }
+        "signal" | "abortsignal" => Some(Wish::Signal),
+        _ => None,
+    }
+}
+
+/// The way to that wish, where the set has no option for it.
+fn remedy(set: OptionSet, wish: Wish, spelling: Spelling) -> Option<String> {
+    let timeout = spell("timeout_ms", spelling);
+    Some(match (set, wish, spelling) {
+        (OptionSet::Run, Wish::TimeLimit, _) => format!(
+            "a run has no time limit of its own: call terminate() on its handle, or run a cell of a session, which \
+             has '{timeout}'"
+        ),
+        (OptionSet::Run, Wish::Signal, Spelling::Camel) => {
+            "call terminate() on the handle of the run when the \
+             signal is aborted, or run a cell of a session, which has 'signal'"
+                .to_owned()
+        }
+        (OptionSet::Run, Wish::Signal, Spelling::Snake) => {
+            "call terminate() on the handle of the run, or cancel \
+             the task that awaits it"
+                .to_owned()
+        }
+        (OptionSet::Session, Wish::TimeLimit, _) => {
+            format!("each cell has a time limit of its own: give '{timeout}' to its run or call")
+        }
+        (OptionSet::Session, Wish::Signal, Spelling::Camel) => {
+            "each cell has a signal of its own: give 'signal' to its run or call".to_owned()
+        }
+        (OptionSet::Runtime, Wish::TimeLimit, _) => format!(
+            "'{}' limits the CPU time of each run, and '{timeout}' of a session's cell its time",
+            spell("safety_cap_ms", spelling)
+        ),
+        _ => return None,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn hint(set: OptionSet, key: &str) -> [String; 2] {
+        [of_set(set, key, Spelling::Camel), of_set(set, key, Spelling::Snake)]
+    }
+
+    #[test]
+    fn a_time_limit_of_a_run_has_a_remedy_in_each_spelling() {
+        for key in ["timeout", "timeoutMs", "timeout_ms", "deadline"] {
+            let [camel, snake] = hint(OptionSet::Run, key);
+            assert!(camel.ends_with("run a cell of a session, which has 'timeoutMs'"), "{camel}");
+            assert!(snake.ends_with("run a cell of a session, which has 'timeout_ms'"), "{snake}");
+        }
+    }
+
+    #[test]
+    fn a_set_that_has_the_option_names_it() {
+        for set in [OptionSet::Cell, OptionSet::Call] {
+            let hints = hint(set, "timeout");
+            assert_eq!(hints, ["did you mean 'timeoutMs'?", "did you mean 'timeout_ms'?"]);
+            let hints = hint(set, "abortSignal");
+            assert!(hints.iter().all(|hint| !hint.contains("terminate")), "{hints:?}");
+        }
+    }
+
+    #[test]
+    fn other_names_are_compared() {
+        assert_eq!(hint(OptionSet::Run, "memory_limit")[1], "did you mean 'memory_limit_bytes'?");
+        assert_eq!(hint(OptionSet::Execute, "arg")[0], "did you mean 'execute.args'?");
+    }
+}

@@ -15,8 +15,8 @@ export function codeTool(imports) {
       const { status, result, error } = await run;
       clearTimeout(deadline);
       if (status === 'success') return { is_error: false, content: JSON.stringify(result) ?? 'undefined' };
-      const place = error.stack ?? (error.line === undefined ? '' : `    at ${error.filename}:${error.line}:${error.column}`);
-      return { is_error: true, content: `${status}: ${error.name}: ${error.message}\n${place}`.trimEnd() };
+      const place = error.line === undefined ? '' : `\n    at ${error.filename}:${error.line}:${error.column}`;
+      return { is_error: true, content: `${status}: ${error.stack ?? `${error.name}: ${error.message}${place}`}` };
     },
   };
 }

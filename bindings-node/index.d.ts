@@ -109,7 +109,10 @@ export interface CodeExecutionLog {
 export interface CodeExecutionError {
   name: string;
   message: string;
-  /** Frames of the sandbox only. */
+  /**
+   * `Name: message`, below it the frames of the sandbox, one `    at name (file:line:col)` a line, and below them the
+   * errors that it was made from (`cause`, `errors`).
+   */
   stack?: string;
   /** The specifier that could not be linked. */
   specifier?: string;

@@ -16,8 +16,8 @@ export function codeTool(imports) {
         const { status, result, error } = await run.finally(() => clearTimeout(deadline));
         // Every value has a text: bigints, Maps, Errors and circles, which JSON does not have.
         if (status === 'success') return { is_error: false, content: describe(result) };
-        const place = error.stack ?? (error.line === undefined ? '' : `    at ${error.filename}:${error.line}:${error.column}`);
-        return { is_error: true, content: `${status}: ${error.name}: ${error.message}\n${place}`.trimEnd() };
+        const place = error.line === undefined ? '' : `\n    at ${error.filename}:${error.line}:${error.column}`;
+        return { is_error: true, content: `${status}: ${error.stack ?? `${error.name}: ${error.message}${place}`}` };
       } catch (misuse) {
         // `code` is no string, or the runtime takes no run at the moment.
         return { is_error: true, content: describe(misuse) };

@@ -68,7 +68,7 @@ export function failure(result, sources) {
     console.log(`  ${faint(`${margin} |`)} ${shown}`);
     console.log(`  ${faint(`${' '.repeat(margin.length)} |`)} ${red(caret)}`);
   }
-  const frames = stack ? stack.split('\n') : [];
+  const frames = (stack ?? '').split('\n').filter((line) => line.startsWith('    at '));
   for (const frame of frames.slice(0, FRAMES)) console.log(`  ${faint(harmless(frame))}`);
   if (frames.length > FRAMES) console.log(faint(`      … ${frames.length - FRAMES} more`));
   logs(result.logs);

@@ -71,7 +71,8 @@ def failure(result: CodeExecutionResult, sources: dict[str, str]) -> None:
         margin = str(error.line)
         print(f"  {margin} | {line}")
         print(f"  {' ' * len(margin)} | {caret}")
-    frames = error.stack.split("\n") if error.stack else []
+    lines = error.stack.split("\n") if error.stack else []
+    frames = [line for line in lines if line.startswith("    at ")]
     for frame in frames[:FRAMES]:
         print(f"  {harmless(frame)}")
     if len(frames) > FRAMES:

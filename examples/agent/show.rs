@@ -124,7 +124,8 @@ pub(crate) fn failure(result: &ExecutionResult, sources: &Sources) {
         let blank = " ".repeat(margin.len());
         println!("  {} {}", paint(FAINT, &format!("{blank} |")), paint(RED, &caret));
     }
-    let frames: Vec<&str> = error.stack.as_deref().unwrap_or_default().lines().collect();
+    let lines = error.stack.as_deref().unwrap_or_default().lines();
+    let frames: Vec<&str> = lines.filter(|line| line.starts_with("    at ")).collect();
     for frame in frames.iter().take(FRAMES) {
         println!("  {}", paint(FAINT, &harmless(frame)));
     }

@@ -29,7 +29,7 @@ const CASES = {
   ],
   'an error of the host carries nothing of it': [
     `const said = [];
-    const own = (stack) => stack.split('\\n').every((line) => line === '' || /^    at .* \\((<runCode>:\\d+:\\d+|native)\\)$/.test(line));
+    const own = (stack) => stack.split('\\n').slice(1).every((line) => line === '' || /^    at .* \\((<runCode>:\\d+:\\d+|native)\\)$/.test(line));
     try { fail(); } catch (e) { said.push(e.constructor === TypeError, own(e.stack), Object.getOwnPropertyNames(e)); }
     try { await laterFail(); } catch (e) { said.push(e.constructor === Error, own(e.stack), Object.getOwnPropertyNames(e)); }
     export default said`,

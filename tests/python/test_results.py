@@ -51,7 +51,7 @@ def test_reprs() -> None:
     )
     assert repr(error.error) == (
         "CodeExecutionError(name='TypeError', message='no', "
-        "stack='    at <anonymous> (a.ts:2:13)', specifier=None, "
+        "stack='TypeError: no\\n    at <anonymous> (a.ts:2:13)', specifier=None, "
         "filename='a.ts', line=2, column=13)"
     )
 

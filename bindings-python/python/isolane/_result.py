@@ -38,7 +38,8 @@ class CodeExecutionError:
     name: str
     message: str
     stack: str | None = None
-    """Frames of the sandbox only."""
+    """`Name: message`, below it the frames of the sandbox, one `    at name (file:line:col)` a line,
+    and below them the errors that it was made from (`cause`, `errors`)."""
     specifier: str | None = None
     """The specifier that could not be linked."""
     filename: str | None = None

@@ -8,7 +8,7 @@ use std::fmt;
 
 use serde::de::{Deserialize, Deserializer, IgnoredAny, SeqAccess, Visitor};
 
-use super::inspect::inspect;
+use super::{inspect::inspect, text::bounded};
 use crate::value::{Event, Reader, Str, Value};
 
 /// The fewest bytes to which a value is cut.
@@ -100,7 +100,19 @@ struct Room {
 
 impl Room {
     fn show(&mut self, value: &Value) -> String {
-        text_of(value).unwrap_or_else(|| self.inspect(value))
+        text_of(value).or_else(|| self.stack(value)).unwrap_or_else(|| self.inspect(value))
+    }
+
+    /// The stack of an error, which begins with its name and its message and ends with its causes.
+    fn stack(&mut self, value: &Value) -> Option<String> {
+        let mut reader = value.reader();
+        let Event::Error(_) = reader.event().ok()? else { return None };
+        reader.text().ok()?;
+        reader.text().ok()?;
+        let Event::String(stack) = reader.event().ok()? else { return None };
+        let stack = bounded(owned(&stack), self.bytes.max(LEAST_BYTES));
+        self.bytes = self.bytes.saturating_sub(stack.len());
+        Some(stack)
     }
 
     fn inspect(&mut self, value: &Value) -> String {

@@ -52,7 +52,8 @@ pub struct ExecutionError {
     pub name: String,
     /// The error's message, at most 16 KiB of UTF-8.
     pub message: String,
-    /// Sandbox frames, one `    at name (file:line:col)` a line, at most 64 KiB of UTF-8.
+    /// `Name: message`, below it the frames of the sandbox, one `    at name (file:line:col)` a line, and below them the
+    /// errors that it was made from (`cause`, `errors`); at most 64 KiB of UTF-8.
     pub stack: Option<String>,
     /// The specifier that failed to link, at most 16 KiB of UTF-8.
     pub specifier: Option<String>,

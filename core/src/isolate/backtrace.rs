@@ -19,8 +19,9 @@ use super::{
     engine::{
         Cx, Local, Outcome, Raw, Thrown, frames,
         frames::{CallSite, Caller, Stack},
-        is_object, is_string, sys,
+        is_error, is_object, is_string, sys,
     },
+    exception,
     explain::{self, Correction},
 };
 
@@ -340,7 +341,8 @@ pub(super) fn install(cx: Cx, error_prototype: Raw) -> Outcome<()> {
     cx.set_getter(error_prototype, c"stack", &getter)
 }
 
-/// The getter of `error.stack`: the engine's text, without marks, in positions of the original.
+/// The getter of `error.stack`: the error's name and message as they are by now, and below them the engine's text, without
+/// marks, in positions of the original.
 unsafe extern "C-unwind" fn read_stack(
     ctx: *mut sys::JSContext,
     this: Raw,
@@ -351,20 +353,30 @@ unsafe extern "C-unwind" fn read_stack(
     bridge::enter(ctx, |state| {
         let cx = Cx(ctx);
         let stack = cx.call(state.realm().intrinsics.error_stack, this, &[])?;
-        if !is_string(stack.raw()) {
+        if !is_error(this) {
             return Ok(stack);
         }
-        let bare = cx.with_bytes(stack.raw(), |text| {
+        let head = exception::headline(state, this);
+        if !is_string(stack.raw()) {
+            return cx.string(&head);
+        }
+        cx.with_bytes(stack.raw(), |text| {
             state.charge(text.len());
             let linker = state.linker.try_borrow().ok();
             let is_file = |file: &str| linker.as_ref().is_some_and(|linker| linker.knows(file));
             let original = |file: &str, line, column| linker.as_ref()?.original(file, line, column);
             let bare = without_marks(text, is_file, original);
-            let bare = bare.map(|bare| cx.string_of_bytes(&bare));
+            let frames = bare.as_deref().unwrap_or(text);
+            let frames = frames.strip_suffix(b"\n").unwrap_or(frames);
+            let mut whole = head.into_bytes();
+            if !frames.is_empty() {
+                whole.push(b'\n');
+                whole.extend_from_slice(frames);
+            }
+            let whole = cx.string_of_bytes(&whole);
             state.discharge(text.len());
-            bare
-        })?;
-        bare.unwrap_or(Ok(stack))
+            whole
+        })?
     })
 }
 

@@ -14,6 +14,7 @@ use super::{
         Cx, Local, Raw, Thrown, address_of, frames, is_error, is_object, is_proxy, is_string, sys,
         tag_of,
     },
+    stack_text,
 };
 use crate::{
     data::{
@@ -36,24 +37,30 @@ pub(super) const ALL_REJECTED: &str = "All promises were rejected";
 /// Describes the exception that ended a run.
 pub(super) fn execution_error(state: &State, thrown: Raw) -> ExecutionError {
     let (name, message) = name_and_message(state, thrown);
-    let stack = if is_error(thrown) { call_sites(state, thrown) } else { Vec::new() };
     let error = ExecutionError {
         name: bounded(name, MESSAGE_LIMIT),
         message: bounded(message, MESSAGE_LIMIT),
         cause: state.cause_of(thrown),
         ..ExecutionError::default()
     };
-    placed(error, &stack)
+    if !is_error(thrown) {
+        return error;
+    }
+    let placed = placed(error, &call_sites(state, thrown));
+    let head = stack_text::head(&placed.name, &placed.message);
+    let stack = placed.stack.clone().unwrap_or(head);
+    ExecutionError { stack: Some(stack_text::with_causes(state, thrown, stack)), ..placed }
 }
 
 /// The error with a stack, and with the place of its innermost frame.
 pub(super) fn placed(error: ExecutionError, stack: &[StackFrame]) -> ExecutionError {
-    let first = stack.first();
+    let Some(first) = stack.first() else { return error };
+    let head = stack_text::head(&error.name, &error.message);
     ExecutionError {
-        filename: first.map(|frame| program::shown(&frame.file).to_owned()),
-        line: first.map(|frame| frame.position.line),
-        column: first.map(|frame| frame.position.column),
-        stack: (!stack.is_empty()).then(|| join(stack)),
+        filename: Some(program::shown(&first.file).to_owned()),
+        line: Some(first.position.line),
+        column: Some(first.position.column),
+        stack: Some(bounded(stack_text::with_frames(head, stack), STACK_LIMIT)),
         ..error
     }
 }
@@ -107,10 +114,11 @@ fn calls(state: &State, error: Raw, frames: &[StackFrame]) -> Vec<(usize, Call)>
     calls
 }
 
-/// The stack of an error in the sandbox, one frame a line, `None` where there is none.
-pub(super) fn stack_of(state: &State, error: Raw) -> Option<String> {
-    let frames = frames(state, error);
-    (!frames.is_empty()).then(|| join(&frames))
+/// The stack of an error that crosses: its name and its message, its frames, and its causes.
+pub(super) fn stack_of(state: &State, error: Raw, name: &str, message: &str) -> String {
+    let head = stack_text::head(name, message);
+    let text = stack_text::with_frames(head, &frames(state, error));
+    stack_text::with_causes(state, error, text)
 }
 
 /// `Name: message` of an error, the text of any other value. Runs no code of the sandbox: nobody waits for that any
@@ -180,7 +188,8 @@ pub(super) struct StackFrame {
     pub(super) corrected: bool,
 }
 
-fn frames(state: &State, error: Raw) -> Vec<StackFrame> {
+/// The frames of an error, innermost first.
+pub(super) fn frames(state: &State, error: Raw) -> Vec<StackFrame> {
     let cx = state.realm().cx;
     let stack = cx.call(state.realm().intrinsics.error_stack, error, &[]);
     let frames = stack.and_then(|stack| {
@@ -231,7 +240,8 @@ fn original(state: &State, file: &str, line: u32, column: u32) -> Position {
     found.unwrap_or(Position { line, column })
 }
 
-fn join(frames: &[StackFrame]) -> String {
+/// Frames as text, one a line.
+pub(super) fn join(frames: &[StackFrame]) -> String {
     let lines: Vec<String> = frames
         .iter()
         .map(|StackFrame { function, file, position: Position { line, column }, .. }| {

@@ -7,8 +7,9 @@
 //! `crossing/` carries values over. `state` keeps a run's tables, `loader` brings modules in, `globals` declares the
 //! names that modules see, `extension` opens the extension of the realm, `console` and `rejections` serve the sandbox beyond the language, `locale` warns of what the
 //! engine ignores, `exception` describes thrown values, `explain` says which expression an error of the engine is about,
-//! `backtrace` writes and reads stacks, `function_text` gives functions their text, `excerpt` gives the beginnings of
-//! texts, `unawaited` warns of calls whose promises are lost, `settle` goes from evaluation to the end, and `stalled` finds the place at which a run waits for ever.
+//! `backtrace` writes and reads stacks, `stack_text` adds the errors that an error was made from, `function_text` gives
+//! functions their text, `excerpt` gives the beginnings of texts, `unawaited` warns of calls whose promises are lost,
+//! `settle` goes from evaluation to the end, and `stalled` finds the place at which a run waits for ever.
 //! `null_embedder` is the embedder of our own programs, and `session/` lets an isolate stay for many cells.
 
 mod backtrace;
@@ -29,6 +30,7 @@ mod null_embedder;
 mod rejections;
 pub(crate) mod session;
 mod settle;
+mod stack_text;
 pub(crate) mod stalled;
 mod state;
 mod unawaited;

@@ -25,7 +25,10 @@ use crate::{
         outcome::{ExecutionError, Status},
         text::{MESSAGE_LIMIT, bounded},
     },
-    modules::{program::Oversized, request::Shape},
+    modules::{
+        program::{Ending, Oversized},
+        request::Shape,
+    },
     testing::step_timer::{Step, lap},
     value::{ErrorClass, Value},
 };
@@ -132,7 +135,7 @@ pub(super) fn go_on(state: &State) -> Turn {
             match take_signal(state, signal) {
                 Ok(None) => {}
                 Ok(Some(end)) => return Turn::Ended(finish(state, end)),
-                Err(Thrown) => return Turn::Ended(failure(state)),
+                Err(Thrown) => return Turn::Ended(failure_of_export(state)),
             }
         } else if session::is_anothers_turn(state) {
             return Turn::Idle { waits_for_host: state.waits_for_host() };
@@ -306,14 +309,25 @@ fn missing_export(state: &State, namespace: &Local, name: &str) -> Outcome<End> 
         count if count > NAMED_EXPORTS => format!("{}, …", names.join(", ")),
         _ => names.join(", "),
     };
-    let message = format!("The module has no export '{name}'; it exports {listed}");
+    let ending = ending(state, name);
+    let remedy = ending.written.filter(|_| keys.len() == 0 && name == "default");
+    let remedy = remedy.map(|written| format!("; end with: {written}")).unwrap_or_default();
+    let message = format!("The module has no export '{name}'; it exports {listed}{remedy}");
     let error = ExecutionError {
         name: "SyntaxError".to_owned(),
         message: bounded(message, MESSAGE_LIMIT),
         filename: Some(state.linker.borrow().entry().to_owned()),
+        line: ending.last.map(|place| place.line),
+        column: ending.last.map(|place| place.column),
         ..ExecutionError::default()
     };
     Ok(End::Failed(Status::LinkError, Box::new(error)))
+}
+
+/// The end of the entry, of which the run selects that export.
+fn ending(state: &State, export: &str) -> Ending {
+    let (_, room_bytes) = state.held_and_room_bytes();
+    state.linker.borrow().ending(export, room_bytes)
 }
 
 /// Runs one job; false when there is none.
@@ -341,6 +355,22 @@ fn failure(state: &State) -> End {
     }
     let error = exception::execution_error(state, thrown.raw());
     finish(state, End::Failed(Status::Error, Box::new(error)))
+}
+
+/// The same, on the way of the selected export. An error that no code made has the place of that export.
+fn failure_of_export(state: &State) -> End {
+    let mut end = failure(state);
+    if let End::Failed(_, error) = &mut end
+        && error.line.is_none()
+        && state.session.is_none()
+    {
+        let export = state.task.borrow().export.clone();
+        if let Some(place) = ending(state, &export).export {
+            error.filename = Some(state.linker.borrow().entry().to_owned());
+            (error.line, error.column) = (Some(place.line), Some(place.column));
+        }
+    }
+    end
 }
 
 /// The end of a run that came to `end` by itself; even now the limit may have been hit.

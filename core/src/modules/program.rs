@@ -24,7 +24,7 @@ use super::{
     request::{Request, Shape},
 };
 pub(crate) use super::{
-    compile::{RegularExpression, call_site, explain},
+    compile::{RegularExpression, call_site, ending::Ending, explain},
     session_program::SessionProgram,
 };
 use crate::data::{
@@ -212,6 +212,14 @@ pub(crate) trait Linker: Send {
         let module = self.compiled(file).filter(|module| module.takes_bytes() <= room_bytes);
         let found = module.map(|module| (module.candidates(questions), module.text().len()));
         found.unwrap_or_default()
+    }
+
+    /// The end of the entry, of which the run selects that export. Nothing is known if reading takes more than
+    /// `room_bytes`.
+    fn ending(&self, export: &str, room_bytes: usize) -> Ending {
+        let entry = self.compiled(&engine_name(self.entry()));
+        let module = entry.filter(|module| module.takes_bytes() <= room_bytes);
+        module.map(|module| module.ending(export)).unwrap_or_default()
     }
 
     /// The specifiers that the caller gave: of bridges, then of modules.

@@ -180,7 +180,7 @@ fn a_stack_inside_is_that_of_the_original() {
     let text = "interface A { b: 'é' }\n\
         const f = <T extends A>(a: T, c?: number): string => new Error().stack!;\n\
         const é: 'ü' = null as any; export default f<A>({ b: 'é' } as A)";
-    let stack = "    at f (<runCode>:2:58)\n    at <anonymous> (<runCode>:3:48)\n";
+    let stack = "Error\n    at f (<runCode>:2:58)\n    at <anonymous> (<runCode>:3:48)";
     assert_eq!(value(text), Ok(json!(stack)));
 }
 

@@ -15,6 +15,7 @@ pub(crate) mod cell;
 mod census;
 mod constants;
 mod default_export;
+pub(crate) mod ending;
 mod edits;
 mod enums;
 mod erase;

@@ -11,6 +11,7 @@ use super::{
     call_site::{self, Call},
     default_export::{self, DefaultExport},
     edits::Edits,
+    ending::{self, Ending},
     explain::{self, Candidate, Question},
     lines::{self, Lines, Silent},
     regexps::{self, RegularExpression},
@@ -195,6 +196,11 @@ impl CompiledModule {
     /// The default export, as far as the text shows it. Parses the text again: for errors alone.
     pub(crate) fn default_export(&self) -> DefaultExport {
         default_export::find(self)
+    }
+
+    /// The end of the module, of which the run selects the export of that name. Parses the text again: for errors alone.
+    pub(crate) fn ending(&self, export: &str) -> Ending {
+        ending::find(self, export)
     }
 
     /// The expressions that each failure may be about. Parses the text again, once: for errors alone.

@@ -87,8 +87,9 @@ fn shown(error: &ExecutionError, code: &str, status: Status) -> String {
                 add(&line);
             }
         }
-    } else if let Some(stack) = stack.as_deref().filter(|stack| !stack.is_empty()) {
-        add(stack.trim_end_matches('\n'));
+    } else if let Some(stack) = stack {
+        // It begins with the name and the message.
+        text.clone_from(stack);
     }
     text
 }

@@ -12,6 +12,7 @@ use super::{
 };
 use crate::{
     binding::host::ASYNC_FUNCTION,
+    data::text::MESSAGE_LIMIT,
     isolate::{
         engine::{
             Local, Outcome, Raw, Thrown, address_of, class_of, double_of, int_of, is_array,
@@ -232,9 +233,17 @@ impl Walk<'_> {
         } else {
             self.writer.string("");
         }
-        match exception::stack_of(self.state, value) {
-            Some(stack) if self.crossing != Crossing::Inside => self.text(&stack),
-            _ => self.writer.undefined(),
+        match self.crossing {
+            // Neither is read. Showing the causes of an error may show other errors.
+            Crossing::Inside | Crossing::Shown => self.writer.undefined(),
+            Crossing::Log | Crossing::Live | Crossing::Final | Crossing::Cell => {
+                let text = |text: &Local| self.state.excerpt(text.raw(), MESSAGE_LIMIT);
+                let is_text = |text: &&Local| is_string(text.raw());
+                let name = Some(&name).filter(is_text).map_or(class.name().to_owned(), text);
+                let message = Some(&message).filter(is_text).map(text).unwrap_or_default();
+                let stack = exception::stack_of(self.state, value, &name, &message);
+                self.text(&stack);
+            }
         }
         match tag_of(code.raw()) {
             sys::JS_TAG_INT | sys::JS_TAG_FLOAT64 => self.node(code.raw()),

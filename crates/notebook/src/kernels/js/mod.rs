@@ -215,17 +215,9 @@ impl JsKernel {
 
     /// `Name: message`, the frames, the line of code with a caret.
     fn text_of(&self, error: &isolane::ExecutionError) -> String {
-        let head = format!("{}: {}", error.name, error.message);
-        let mut text = match &error.stack {
-            Some(stack) if !stack.is_empty() => {
-                if stack.starts_with(&head) {
-                    stack.clone()
-                } else {
-                    format!("{head}\n{stack}")
-                }
-            }
-            _ => head,
-        };
+        // A stack begins with the name and the message.
+        let head = || format!("{}: {}", error.name, error.message);
+        let mut text = error.stack.clone().unwrap_or_else(head);
         let code = error.filename.as_deref().and_then(|name| self.code(name));
         if let (Some(code), Some(line), Some(column)) = (code, error.line, error.column)
             && let Some(source) = place::line_of(code, line)

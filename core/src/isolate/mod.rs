@@ -5,8 +5,8 @@
 //!
 //! `memory/` holds the instance in which a run lives, `engine/` the engine's C interface and the realm of a run, and
 //! `crossing/` carries values over. `state` keeps a run's tables, `loader` brings modules in, `globals` declares the
-//! names that modules see, `extension` opens the extension of the realm, `console` and `rejections` serve the sandbox beyond the language, `locale` warns of what the
-//! engine ignores, `exception` describes thrown values, `explain` says which expression an error of the engine is about,
+//! names that modules see, `extension` opens the extension of the realm, `console` and `rejections` serve the sandbox beyond the language, `dates` reads texts as dates,
+//! `primitive` turns objects into primitive values, `locale` warns of what the engine ignores, `exception` describes thrown values, `explain` says which expression an error of the engine is about,
 //! `backtrace` writes and reads stacks, `function_text` gives functions their text, `excerpt` gives the beginnings of
 //! texts, `settle` goes from evaluation to the end, and `stalled` finds the place at which a run waits for ever.
 //! `null_embedder` is the embedder of our own programs, and `session/` lets an isolate stay for many cells.
@@ -14,6 +14,7 @@
 mod backtrace;
 mod console;
 mod crossing;
+mod dates;
 mod engine;
 mod exception;
 mod excerpt;
@@ -26,6 +27,7 @@ mod loader;
 mod locale;
 mod memory;
 mod null_embedder;
+mod primitive;
 mod rejections;
 pub(crate) mod session;
 mod settle;

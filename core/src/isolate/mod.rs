@@ -5,16 +5,18 @@
 //!
 //! `memory/` holds the instance in which a run lives, `engine/` the engine's C interface and the realm of a run, and
 //! `crossing/` carries values over. `state` keeps a run's tables, `loader` brings modules in, `globals` declares the
-//! names that modules see, `extension` opens the extension of the realm, `console` and `rejections` serve the sandbox beyond the language, `locale` warns of what the
-//! engine ignores, `exception` describes thrown values, `explain` says which expression an error of the engine is about,
-//! `backtrace` writes and reads stacks, `stack_text` adds the errors that an error was made from, `function_text` gives
-//! functions their text, `excerpt` gives the beginnings of texts, `unawaited` warns of calls whose promises are lost,
-//! `settle` goes from evaluation to the end, and `stalled` finds the place at which a run waits for ever.
+//! names that modules see, `extension` opens the extension of the realm, `console` and `rejections` serve the sandbox
+//! beyond the language, `dates` reads texts as dates, `primitive` turns objects into primitive values, `locale` warns of
+//! what the engine ignores, `exception` describes thrown values, `explain` says which expression an error of the engine is
+//! about, `backtrace` writes and reads stacks, `stack_text` adds the errors that an error was made from, `function_text`
+//! gives functions their text, `excerpt` gives the beginnings of texts, `unawaited` warns of calls whose promises are
+//! lost, `settle` goes from evaluation to the end, and `stalled` finds the place at which a run waits for ever.
 //! `null_embedder` is the embedder of our own programs, and `session/` lets an isolate stay for many cells.
 
 mod backtrace;
 mod console;
 mod crossing;
+mod dates;
 mod engine;
 mod exception;
 mod excerpt;
@@ -27,6 +29,7 @@ mod loader;
 mod locale;
 mod memory;
 mod null_embedder;
+mod primitive;
 mod rejections;
 pub(crate) mod session;
 mod settle;

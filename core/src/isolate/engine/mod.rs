@@ -233,6 +233,14 @@ impl Cx {
         self.own(unsafe { sys::JS_NewArray(self.0) })
     }
 
+    /// A value as a number, which may run sandbox code.
+    pub(super) fn to_number(self, value: Raw) -> Outcome<f64> {
+        let mut number = 0.0;
+        // SAFETY: a live value and a place for the number.
+        done(unsafe { sys::JS_ToFloat64(self.0, &raw mut number, value) })?;
+        Ok(number)
+    }
+
     /// Whether a value counts as true; runs no code.
     pub(super) fn truthy(self, value: Raw) -> Outcome<bool> {
         // SAFETY: a live value.
@@ -279,6 +287,19 @@ impl Cx {
         self.own(unsafe {
             sys::JS_CallConstructor(self.0, constructor, count, args.as_ptr().cast_mut())
         })
+    }
+
+    /// An object of a constructor that inherits from the prototype of another one.
+    pub(super) fn construct_for(
+        self,
+        constructor: Raw,
+        new_target: Raw,
+        args: &[Raw],
+    ) -> Outcome<Local> {
+        let count = c_int::try_from(args.len()).map_err(|_| Thrown)?;
+        let args = args.as_ptr().cast_mut();
+        // SAFETY: as for `call`.
+        self.own(unsafe { sys::JS_CallConstructor2(self.0, constructor, new_target, count, args) })
     }
 
     /// A promise with its resolve and reject functions, made by the engine itself.
@@ -429,6 +450,27 @@ impl Cx {
             let kind = sys::JSCFunctionEnum_JS_CFUNC_generic_magic;
             self.own(sys::JS_NewCFunction2(self.0, function, name.as_ptr(), length, kind, magic))
         }
+    }
+
+    /// A function of ours that is a constructor too. It gets the new target in place of `this`, `undefined` in a call.
+    pub(super) fn c_constructor(
+        self,
+        function: sys::CFunctionMagic,
+        name: &CStr,
+        length: c_int,
+        magic: c_int,
+    ) -> Outcome<Local> {
+        let kind = sys::JSCFunctionEnum_JS_CFUNC_constructor_or_func_magic;
+        // SAFETY: the engine calls the pointer back with the signature that `magic` asks for.
+        self.own(unsafe {
+            sys::JS_NewCFunction2(self.0, function, name.as_ptr(), length, kind, magic)
+        })
+    }
+
+    /// Makes a constructor and a prototype refer to each other.
+    pub(super) fn set_constructor(self, constructor: Raw, prototype: Raw) -> Outcome<()> {
+        // SAFETY: live objects.
+        done(unsafe { sys::JS_SetConstructor(self.0, constructor, prototype) }).map(drop)
     }
 
     /// A nameless function that carries a number.

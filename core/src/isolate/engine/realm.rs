@@ -22,7 +22,7 @@ use super::{
 use crate::isolate::{
     State, backtrace, console,
     crossing::{bridge, structured_clone},
-    extension, function_text,
+    dates, extension, function_text,
     globals::Defaults,
     locale,
     session::names,
@@ -126,6 +126,8 @@ pub(in crate::isolate) struct Intrinsics {
     pub(in crate::isolate) set_for_each: Raw,
     pub(in crate::isolate) set_size: Raw,
     pub(in crate::isolate) date_get_time: Raw,
+    /// The engine's own constructor of dates: see [`dates`].
+    pub(in crate::isolate) dates: dates::Originals,
     pub(in crate::isolate) promise: Raw,
     pub(in crate::isolate) promise_resolve: Raw,
     pub(in crate::isolate) regexp: Raw,
@@ -194,6 +196,7 @@ impl Intrinsics {
         ];
         all.extend(self.error_prototypes);
         all.extend(self.function_text.all());
+        all.extend(self.dates.all());
         all.extend(self.locale_methods);
         all.extend(self.regexp_flags.map(|(_, getter)| getter));
         all.extend(self.value_of.map(|(_, function)| function));
@@ -436,6 +439,7 @@ fn capture(
         set_for_each: method(c"Set", c"forEach")?,
         set_size: getter(c"Set", c"size")?,
         date_get_time: method(c"Date", c"getTime")?,
+        dates: dates::install(cx, global)?,
         promise: constructor(c"Promise")?.into_raw(),
         promise_resolve: cx.get_str(constructor(c"Promise")?.raw(), c"resolve")?.into_raw(),
         regexp: constructor(c"RegExp")?.into_raw(),

@@ -90,6 +90,13 @@ unsafe extern "C-unwind" {
         argc: c_int,
         argv: *mut JSValue,
     ) -> JSValue;
+    pub(in crate::isolate) fn JS_CallConstructor2(
+        ctx: *mut JSContext,
+        func_obj: JSValue,
+        new_target: JSValue,
+        argc: c_int,
+        argv: *mut JSValue,
+    ) -> JSValue;
     pub(in crate::isolate) fn JS_DefineProperty(
         ctx: *mut JSContext,
         this_obj: JSValue,
@@ -273,6 +280,11 @@ unsafe extern "C-unwind" {
     ) -> JSValue;
     pub(in crate::isolate) fn JS_ResolveModule(ctx: *mut JSContext, obj: JSValue) -> c_int;
     pub(in crate::isolate) fn JS_RunGC(rt: *mut JSRuntime);
+    pub(in crate::isolate) fn JS_SetConstructor(
+        ctx: *mut JSContext,
+        func_obj: JSValue,
+        proto: JSValue,
+    ) -> c_int;
     pub(in crate::isolate) fn JS_SetLength(ctx: *mut JSContext, obj: JSValue, len: i64) -> c_int;
     pub(in crate::isolate) fn JS_SetModuleExport(
         ctx: *mut JSContext,
@@ -295,6 +307,11 @@ unsafe extern "C-unwind" {
     pub(in crate::isolate) fn js_strdup(ctx: *mut JSContext, str_: *const c_char) -> *mut c_char;
     pub(in crate::isolate) fn JS_Throw(ctx: *mut JSContext, obj: JSValue) -> JSValue;
     pub(in crate::isolate) fn JS_ToBool(ctx: *mut JSContext, val: JSValue) -> c_int;
+    pub(in crate::isolate) fn JS_ToFloat64(
+        ctx: *mut JSContext,
+        pres: *mut f64,
+        val: JSValue,
+    ) -> c_int;
     pub(in crate::isolate) fn JS_ToString(ctx: *mut JSContext, val: JSValue) -> JSValue;
     pub(in crate::isolate) fn JS_ToCStringLen2(
         ctx: *mut JSContext,

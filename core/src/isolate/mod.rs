@@ -7,8 +7,10 @@
 //! `crossing/` carries values over. `state` keeps a run's tables, `loader` brings modules in, `globals` declares the
 //! names that modules see, `extension` opens the extension of the realm, `console` and `rejections` serve the sandbox beyond the language, `locale` warns of what the
 //! engine ignores, `exception` describes thrown values, `explain` says which expression an error of the engine is about,
-//! `backtrace` writes and reads stacks, `stack_text` adds the errors that an error was made from, `function_text` gives functions their text, `excerpt` gives the beginnings of
-//! texts, `settle` goes from evaluation to the end, and `stalled` finds the place at which a run waits for ever.
+//! `backtrace` writes and reads stacks, `stack_text` adds the errors that an error was made from, `primitives` has the
+//! places of thrown values that are no errors, `function_text` gives functions their text, `excerpt` gives the beginnings of
+//! texts, `settle` goes from evaluation to the end, `scene` notes where
+//! code is that is stopped, and `stalled` finds the place at which a run waits for ever.
 //! `null_embedder` is the embedder of our own programs, and `session/` lets an isolate stay for many cells.
 
 mod backtrace;
@@ -26,7 +28,9 @@ mod loader;
 mod locale;
 mod memory;
 mod null_embedder;
+mod primitives;
 mod rejections;
+mod scene;
 pub(crate) mod session;
 mod settle;
 mod stack_text;
@@ -52,7 +56,7 @@ pub(crate) use self::{
         termination::Termination,
     },
     null_embedder::NullEmbedder,
-    settle::{CellEnd, End, Turn},
+    settle::{CellEnd, End, Stopped, Turn},
     stalled::without_place,
 };
 use self::{

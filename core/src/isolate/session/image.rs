@@ -200,6 +200,7 @@ pub(super) fn forget(state: &State) {
         state.exported_promise_numbers.take();
         state.throws.take();
         state.unhandled.take();
+        state.last_throw.take();
         state.explained.take();
         state.collected.take();
         state.counts.take();

@@ -4,7 +4,11 @@
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use super::{cause::Cause, cell::CellOutcome};
+use super::{
+    cause::Cause,
+    cell::CellOutcome,
+    text::{STACK_LIMIT, bounded},
+};
 use crate::value::Value;
 
 /// The end of a run.
@@ -66,6 +70,17 @@ pub struct ExecutionError {
     /// The cause, if it is known: for example a throw of a host function. With the Rust face it is the host's own
     /// error, which [`StatusError`](crate::StatusError) has as its source.
     pub cause: Option<Cause>,
+}
+
+impl ExecutionError {
+    /// The error with the place of another, of which the stack has the frames alone.
+    pub(crate) fn at(self, place: Self) -> Self {
+        let Self { stack, filename, line, column, .. } = place;
+        let stack = stack.map(|frames| {
+            bounded(format!("{}: {}\n{frames}", self.name, self.message), STACK_LIMIT)
+        });
+        Self { stack, filename, line, column, ..self }
+    }
 }
 
 /// The level of a captured console call.

@@ -23,6 +23,7 @@ use super::{
     },
     exception,
     explain::{self, Correction},
+    scene,
 };
 
 use crate::{
@@ -217,12 +218,30 @@ pub(super) unsafe extern "C-unwind" fn write_stack(
         let sites = elements.iter().filter_map(|element| frames::call_site(layout, element));
         // A parser lists the text that it reads, too, as a site without a function.
         let sites: Vec<CallSite<'_>> = sites.filter(|site| is_object(site.function())).collect();
+        if state.must_end() {
+            let interrupted = is_interruption(cx, *error);
+            let innermost = sites.first().filter(|site| interrupted && !site.native());
+            scene::note(state, innermost.map(CallSite::function));
+            state.still_running();
+        }
         let Some(first) = sites.first() else { return cx.string_of_bytes(&import_text(state)) };
         // SAFETY: the engine calls this function while it makes the error.
         let stack = unsafe { Stack::of(cx, layout, first) };
         let correction =
             stack.and_then(|stack| explain::explain(state, layout, *error, stack, &sites));
-        text_of(state, stack, &sites, correction)
+        let (text, written) = text_of(state, stack, &sites, correction)?;
+        if !is_error(*error) {
+            state.note_throw(*error, &text);
+        }
+        Ok(written)
+    })
+}
+
+/// Whether it is the error of an interruption, which is not of the code. Whoever makes one alike has a less exact place.
+fn is_interruption(cx: Cx, error: Raw) -> bool {
+    let message = cx.own_data(error, c"message").filter(|message| is_string(message.raw()));
+    message.is_some_and(|text| {
+        cx.with_bytes(text.raw(), |text| text == b"interrupted").is_ok_and(|is_it| is_it)
     })
 }
 
@@ -260,13 +279,13 @@ pub(super) fn set_call(state: &State, error: &Local, function: Raw, callers: &[C
     }
 }
 
-/// The stack as text.
+/// The stack as text, and as a string of the engine.
 fn text_of(
     state: &State,
     stack: Option<Stack>,
     sites: &[CallSite<'_>],
     correction: Option<Correction>,
-) -> Outcome<Local> {
+) -> Outcome<(Vec<u8>, Local)> {
     let cx = state.realm().cx;
     let mut text = Vec::new();
     let mut charged = 0;
@@ -320,7 +339,7 @@ fn text_of(
     }
     let written = cx.string_of_bytes(&text);
     state.discharge(charged);
-    written
+    Ok((text, written?))
 }
 
 /// Notes that a stack names a place in a file, for a session must not forget that file's text at once.

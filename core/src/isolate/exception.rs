@@ -44,7 +44,8 @@ pub(super) fn execution_error(state: &State, thrown: Raw) -> ExecutionError {
         ..ExecutionError::default()
     };
     if !is_error(thrown) {
-        return error;
+        let stack = state.stack_of_throw(thrown);
+        return placed(error, &stack.map(|stack| frames_of(state, &stack)).unwrap_or_default());
     }
     let placed = placed(error, &call_sites(state, thrown));
     let head = stack_text::head(&placed.name, &placed.message);
@@ -196,15 +197,17 @@ pub(super) fn frames(state: &State, error: Raw) -> Vec<StackFrame> {
         if !is_string(stack.raw()) {
             return Ok(Vec::new());
         }
-        cx.with_bytes(stack.raw(), |text| {
-            let is_file = |file: &str| state.linker.borrow().knows(file);
-            backtrace::sites(text, is_file).map(|site| frame(state, &site)).collect()
-        })
+        cx.with_bytes(stack.raw(), |text| frames_of(state, text))
     });
     frames.unwrap_or_else(|Thrown| {
         drop(cx.exception());
         Vec::new()
     })
+}
+
+fn frames_of(state: &State, text: &[u8]) -> Vec<StackFrame> {
+    let is_file = |file: &str| state.linker.borrow().knows(file);
+    backtrace::sites(text, is_file).map(|site| frame(state, &site)).collect()
 }
 
 fn frame(state: &State, site: &Site<'_>) -> StackFrame {

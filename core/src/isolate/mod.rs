@@ -8,9 +8,10 @@
 //! names that modules see, `extension` opens the extension of the realm, `console` and `rejections` serve the sandbox
 //! beyond the language, `dates` reads texts as dates, `primitive` turns objects into primitive values, `locale` warns of
 //! what the engine ignores, `exception` describes thrown values, `explain` says which expression an error of the engine is
-//! about, `backtrace` writes and reads stacks, `stack_text` adds the errors that an error was made from, `function_text`
-//! gives functions their text, `excerpt` gives the beginnings of texts, `unawaited` warns of calls whose promises are
-//! lost, `settle` goes from evaluation to the end, and `stalled` finds the place at which a run waits for ever.
+//! about, `backtrace` writes and reads stacks, `stack_text` adds the errors that an error was made from, `thrown` has the
+//! places of thrown values that are no errors, `function_text` gives functions their text, `excerpt` gives the beginnings
+//! of texts, `unawaited` warns of calls whose promises are lost, `settle` goes from evaluation to the end, `scene` notes
+//! where code is that is stopped, and `stalled` finds the place at which a run waits for ever.
 //! `null_embedder` is the embedder of our own programs, and `session/` lets an isolate stay for many cells.
 
 mod backtrace;
@@ -31,11 +32,13 @@ mod memory;
 mod null_embedder;
 mod primitive;
 mod rejections;
+mod scene;
 pub(crate) mod session;
 mod settle;
 mod stack_text;
 pub(crate) mod stalled;
 mod state;
+mod thrown;
 mod unawaited;
 
 #[cfg(test)]
@@ -57,7 +60,7 @@ pub(crate) use self::{
         termination::Termination,
     },
     null_embedder::NullEmbedder,
-    settle::{CellEnd, End, Turn},
+    settle::{CellEnd, End, Stopped, Turn},
     stalled::without_place,
 };
 use self::{

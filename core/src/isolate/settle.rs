@@ -48,8 +48,37 @@ pub(crate) enum End {
     Oversized(Box<Oversized>),
     /// The embedder asked the run to end.
     Asked,
+    /// One of the two, in code whose place is known.
+    Stopped(Box<Stopped>),
     /// This crate itself failed.
     Broken,
+}
+
+/// The end of code that was stopped.
+#[derive(Debug)]
+pub(crate) struct Stopped {
+    /// Whether the limit was hit; otherwise the embedder asked the run to end.
+    pub(crate) is_memory: bool,
+    /// The file, the line and the column, and as its stack the frames alone.
+    pub(crate) place: ExecutionError,
+}
+
+impl End {
+    /// Whether the embedder asked the run to end.
+    pub(crate) fn is_asked(&self) -> bool {
+        match self {
+            Self::Asked => true,
+            Self::Stopped(stopped) => !stopped.is_memory,
+            _ => false,
+        }
+    }
+}
+
+impl Stopped {
+    /// The end, and the place.
+    pub(crate) fn parts(self) -> (End, ExecutionError) {
+        (if self.is_memory { End::Memory } else { End::Asked }, self.place)
+    }
 }
 
 /// The outcome of a cell that came to its end.
@@ -170,6 +199,7 @@ fn evaluate(state: &State) -> Result<(), NotStarted> {
         state.signal.replace(Some(Signal { what: RESOLVED, value }));
         return Ok(());
     }
+    state.note_job();
     let promise = cx.evaluate(module)?;
     lap(Step::Evaluated);
     Ok(await_promise(state, promise.raw(), EVALUATED)?)
@@ -333,6 +363,7 @@ fn ending(state: &State, export: &str) -> Ending {
 /// Runs one job; false when there is none.
 fn run_job(state: &State) -> bool {
     let cx = state.realm().cx;
+    state.note_job();
     let mut context = ptr::null_mut();
     // SAFETY: a live runtime, entered on this thread.
     let done = unsafe { sys::JS_ExecutePendingJob(sys::JS_GetRuntime(cx.0), &raw mut context) };
@@ -384,10 +415,15 @@ fn finish(state: &State, end: End) -> End {
 
 /// The end of a run that must end.
 pub(super) fn forced(state: &State) -> End {
+    let is_memory = state.exhausted();
     if state.failed() {
         End::Broken
-    } else if state.exhausted() {
-        state.take_oversized().map_or(End::Memory, |module| End::Oversized(Box::new(module)))
+    } else if let Some(module) = is_memory.then(|| state.take_oversized()).flatten() {
+        End::Oversized(Box::new(module))
+    } else if let Some(place) = state.scene.take() {
+        End::Stopped(Box::new(Stopped { is_memory, place }))
+    } else if is_memory {
+        End::Memory
     } else {
         End::Asked
     }

@@ -8,8 +8,8 @@
 use super::{
     State,
     engine::{
-        Local, Property, Raw, Thrown, address_of, is_array, is_error, is_object, is_proxy,
-        sys, tag_of,
+        Local, Property, Raw, Thrown, address_of, is_array, is_error, is_object, is_proxy, sys,
+        tag_of,
     },
     exception::{self, StackFrame},
 };

@@ -22,6 +22,8 @@ use super::{
     extension::Opened,
     locale,
     memory::{escape::leave, home::Tenant, instance::Instance},
+    thrown::LastThrow,
+    scene,
     session::Session,
     settle::Signal,
     unawaited::Unawaited,
@@ -120,6 +122,10 @@ pub(super) struct State {
     pub(super) cell: Cell<u32>,
     /// A panic of this crate was caught on its way into the engine.
     failed: Cell<bool>,
+    /// The last throw of a value that is no error.
+    pub(super) last_throw: RefCell<LastThrow>,
+    /// The place at which the run was stopped: file, line, column, and the frames as text.
+    pub(super) scene: RefCell<Option<ExecutionError>>,
     /// The module that the run had no room to compile.
     oversized: RefCell<Option<Oversized>>,
 }
@@ -176,6 +182,8 @@ impl State {
             session: None,
             cell: Cell::new(0),
             failed: Cell::new(false),
+            last_throw: RefCell::default(),
+            scene: RefCell::default(),
             oversized: RefCell::default(),
         }
     }
@@ -222,10 +230,18 @@ impl State {
         if message.kinds() == Kinds::NONE { None } else { self.silent_embedder().refusal(message) }
     }
 
+    /// Leaves the engine, and notes the place of the code that is stopped.
+    pub(super) fn stop(&self) -> ! {
+        if self.scene.borrow().is_none() {
+            scene::note(self, None);
+        }
+        leave()
+    }
+
     /// Leaves the engine if the run must end.
     pub(super) fn still_running(&self) {
         if self.must_end() {
-            leave()
+            self.stop()
         }
     }
 
@@ -236,7 +252,7 @@ impl State {
     /// Leaves the engine because memory outside of the accounting hits the limit.
     pub(super) fn exhaust(&self) -> ! {
         self.instance().heap().exhaust();
-        leave()
+        self.stop()
     }
 
     /// Leaves the engine because there is no room to compile that module.
@@ -258,7 +274,7 @@ impl State {
     /// Counts bytes that the run makes others hold; leaves the engine if they do not fit.
     pub(super) fn charge(&self, bytes: usize) {
         if !self.instance().heap().charge(bytes) {
-            leave()
+            self.stop()
         }
     }
 
@@ -338,6 +354,8 @@ impl State {
         self.module.take();
         self.signal.take();
         self.explained.take();
+        self.last_throw.take();
+        self.scene.take();
         self.requested.take();
         self.failed_import.take();
         self.ahead.set(0);

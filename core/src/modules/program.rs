@@ -214,6 +214,11 @@ pub(crate) trait Linker: Send {
         found.unwrap_or_default()
     }
 
+    /// The loop of a module that a backward jump between two places leads to.
+    fn looped(&self, file: &str, before: Position, after: Option<Position>) -> Option<Position> {
+        self.compiled(file)?.looped(before, after)
+    }
+
     /// The end of the entry, of which the run selects that export. Nothing is known if reading takes more than
     /// `room_bytes`.
     fn ending(&self, export: &str, room_bytes: usize) -> Ending {
@@ -287,6 +292,8 @@ impl Program {
             .collect();
         let specifiers =
             Specifiers::new(&filename, modules.keys().cloned(), request.imports.iter().cloned());
+        let mut graph = Graph::new(&filename, specifiers);
+        graph.change_globals(&request.globals, &[]);
         let mut bridges = HashMap::new();
         for (key, exports) in request.imports {
             let count = exports.len();
@@ -303,13 +310,7 @@ impl Program {
             room_bytes: Cell::default(),
             compiled: Cell::default(),
         };
-        Self {
-            graph: Graph::new(&filename, specifiers),
-            sources,
-            bridges,
-            keys: HashMap::new(),
-            libraries: HashMap::new(),
-        }
+        Self { graph, sources, bridges, keys: HashMap::new(), libraries: HashMap::new() }
     }
 
     fn extend(&mut self, root: &ModuleKey) -> Result<(), LinkError> {

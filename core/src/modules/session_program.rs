@@ -164,6 +164,7 @@ impl SessionProgram {
                 None => drop(self.modules.remove(&key)),
             }
         }
+        self.graph.change_globals(&update.globals, &update.removed_globals);
         let mut first = self.values + update.globals.len();
         for (key, exports) in &update.imports {
             replaced.insert(Resolved::Bridge(key.clone()));
@@ -260,7 +261,9 @@ impl SessionProgram {
         let modules = self.modules.keys().cloned();
         let bridges =
             self.bridges.iter().map(|(key, bridge)| (key.clone(), bridge.exports.clone()));
-        self.graph = Graph::new("", Specifiers::new("", modules, bridges));
+        let mut graph = Graph::new("", Specifiers::new("", modules, bridges));
+        graph.change_globals(self.graph.globals(), &[]);
+        self.graph = graph;
         self.files.clear();
         self.cells = Cells::default();
         self.compiled = Compiled::default();

@@ -22,7 +22,7 @@ use crate::{
         source::{Language, SourceText},
         text::{MESSAGE_LIMIT, STACK_LIMIT, bounded},
     },
-    isolate::End,
+    isolate::{End, Stopped},
     modules::{
         program::Oversized,
         request::{ExtensionRequest, Request, Shape},
@@ -201,6 +201,7 @@ const STALLED: u8 = 7;
 const OVERSIZED: u8 = 8;
 const CAME_TO_ITS_END: u8 = 9;
 const UNDONE: u8 = 10;
+const STOPPED: u8 = 11;
 
 const THROWN_BY_CALL: u8 = 0;
 const THROWN_BY_PROMISE: u8 = 1;
@@ -527,6 +528,10 @@ fn write_end(frame: Frame, end: WorkersEnd) -> Frame {
             frame.u8(OVERSIZED).text(&filename).u64(needed_bytes)
         }
         WorkersEnd::End(End::Asked) => frame.u8(ASKED),
+        WorkersEnd::End(End::Stopped(stopped)) => {
+            let Stopped { is_memory, place } = *stopped;
+            write_error(frame.u8(STOPPED).u8(u8::from(is_memory)), place)
+        }
         WorkersEnd::End(End::Cell(end)) => session::write_cell_end(frame.u8(CAME_TO_ITS_END), *end),
         WorkersEnd::End(End::Broken) => frame.u8(BROKEN),
         WorkersEnd::Cap => frame.u8(CAP),
@@ -564,6 +569,10 @@ fn read_end(fields: &mut Fields, most_bytes: usize) -> Result<WorkersEnd, Unread
             WorkersEnd::End(End::Oversized(Box::new(Oversized { filename, needed_bytes })))
         }
         ASKED => WorkersEnd::End(End::Asked),
+        STOPPED => {
+            let (is_memory, place) = (fields.u8()? != 0, read_error(fields)?);
+            WorkersEnd::End(End::Stopped(Box::new(Stopped { is_memory, place })))
+        }
         BROKEN => WorkersEnd::End(End::Broken),
         CAME_TO_ITS_END => {
             let end = session::read_cell_end(fields, most_bytes)?;

@@ -209,7 +209,18 @@ impl Record {
     ) -> Status {
         let is_oversized = matches!(end, End::Oversized(_));
         let cell = cell.map(|session| Box::new(self.outcome(session, &mut end)));
+        let (end, place) = match end {
+            End::Stopped(stopped) => {
+                let (end, place) = stopped.parts();
+                (end, Some(place))
+            }
+            end => (end, None),
+        };
         let (status, result, error) = self.judge(end, cell.is_some());
+        let error = match (error, place) {
+            (Some(error), Some(place)) if error.line.is_none() => Some(error.at(place)),
+            (error, _) => error,
+        };
         self.was_ended = self.is_asked() || status == Status::Memory;
         // Compiling, or what was to be held for it, would have taken all that is left, and more.
         let is_refused = is_oversized || (self.is_overdrawn && status == Status::Memory);
@@ -289,7 +300,7 @@ impl Record {
             (End::Success(value), None) => (Status::Success, Some(value), None),
             (End::Cell(end), None) => (Status::Success, end.value, None),
             (End::Failed(status, error), None) => (status, None, Some(*error)),
-            (End::Asked | End::Broken, None) => {
+            (End::Asked | End::Stopped(_) | End::Broken, None) => {
                 let message = "the sandbox itself failed; please report this".to_owned();
                 (Status::Error, None, failed("InternalError", message))
             }

@@ -166,7 +166,7 @@ pub(super) fn compute(
     let mut turn = first;
     loop {
         match turn {
-            Turn::Ended(End::Asked) if embedder.is_capped() => return WorkersEnd::Cap,
+            Turn::Ended(end) if end.is_asked() && embedder.is_capped() => return WorkersEnd::Cap,
             Turn::Ended(end) => return WorkersEnd::End(end),
             Turn::Idle { waits_for_host } => {
                 let mut inbox = embedder.take_inbox();

@@ -24,6 +24,7 @@ mod reports;
 mod runtime;
 mod session_calls;
 mod session_face;
+mod stopped;
 mod stuck;
 mod types;
 mod walls;

@@ -429,7 +429,7 @@ impl State {
         // These numbers differ from those that the host gives to promises.
         let number = self.last_started.get() | ASYNC_FUNCTION;
         match self.embedder().start(function, args, number) {
-            Started::Ended => leave(),
+            Started::Ended => self.stop(),
             Started::Done(completion) => {
                 let answered = self.answered(object, function, completion);
                 self.discharge(held_bytes);
@@ -741,7 +741,7 @@ impl State {
         let value = match answer {
             Some(Ok(value)) => return Answer::Returned(clone_in(self, &value)),
             Some(Err(value)) => value,
-            None => leave(),
+            None => self.stop(),
         };
         let thrown = match clone_in(self, &value) {
             Ok(thrown) => thrown,

@@ -294,7 +294,12 @@ impl Caller {
 
     /// The last place that the engine noted before the call.
     pub(in crate::isolate) fn place(&self) -> Option<Place> {
-        around(self.bytecode(), self.pc).before
+        self.around().before
+    }
+
+    /// The places around the instruction.
+    pub(in crate::isolate) fn around(&self) -> Around {
+        around(self.bytecode(), self.pc)
     }
 }
 

@@ -23,12 +23,20 @@ pub(in crate::isolate) struct Accounting {
     /// Whether a refused request leaves the engine. Otherwise the request gets null, which the engine does not survive
     /// everywhere.
     pub(in crate::isolate) leaves: Cell<bool>,
+    /// Bytes that a run which must end may still have, in small blocks.
+    pub(in crate::isolate) lent_bytes: Cell<usize>,
     /// Raised by other threads. Shared with the handle of the run, so that a handle of an earlier run in the same heap
     /// ends nothing.
     pub(in crate::isolate) termination: RefCell<Option<Arc<Termination>>>,
     /// The engine's counts of polls until it calls its interrupt handler.
     pub(in crate::isolate) countdown: Cell<Countdown>,
 }
+
+/// Bytes that a run which must end may still have.
+pub(in crate::isolate) const LENT_BYTES: usize = 64 << 10;
+
+/// The largest of the blocks for it.
+const LARGEST_LENT_BYTES: usize = 16 << 10;
 
 /// The source of blocks.
 pub(in crate::isolate) enum Blocks {
@@ -59,7 +67,9 @@ impl Accounting {
     }
 
     pub(in crate::isolate) fn raise_peak(&self) {
-        self.peak_bytes.set(self.peak_bytes.get().max(self.total_bytes()));
+        // What is lent does not count.
+        let total_bytes = self.total_bytes().min(self.limit_bytes.get());
+        self.peak_bytes.set(self.peak_bytes.get().max(total_bytes));
     }
 
     /// Records that the limit is hit. The first reason for the run's end stays its reason.
@@ -78,8 +88,8 @@ impl Accounting {
         self.countdown.get().set(1);
     }
 
-    /// Whether the engine may have `bytes` more. Always false once the run has to end: this ends a builtin that makes
-    /// something of many small pieces and never polls.
+    /// Whether the engine may have `bytes` more. Once the run has to end, that is false after some small blocks: this
+    /// ends a builtin that makes something of many small pieces and never polls.
     pub(in crate::isolate) fn grants(&self, bytes: usize) -> bool {
         #[cfg(test)]
         if crate::isolate::faults::refuses() {
@@ -89,7 +99,18 @@ impl Accounting {
         if self.total_bytes().saturating_add(bytes) > self.limit_bytes.get() {
             self.hit();
         }
-        !self.must_end()
+        !self.must_end() || self.lends(bytes)
+    }
+
+    /// Lends a run that must end a small block: then it comes to its next poll, which is one step away, and its place can be
+    /// noted there.
+    fn lends(&self, bytes: usize) -> bool {
+        let left = self.lent_bytes.get();
+        if bytes > LARGEST_LENT_BYTES || bytes > left || !self.leaves.get() {
+            return false;
+        }
+        self.lent_bytes.set(left - bytes);
+        true
     }
 
     /// A block for the engine; without one, leaves the engine.

@@ -10,14 +10,14 @@
 #![expect(unsafe_code, reason = "the engine's C interface to its allocator")]
 
 use super::{
-    accounting::{Accounting, Blocks},
+    accounting::{Accounting, Blocks, LENT_BYTES},
     arena::Arena,
     countdown::Countdown,
     range::Range,
     system::System,
     termination::Termination,
 };
-use crate::isolate::engine::sys as qjs;
+use crate::isolate::engine::{frames, sys as qjs};
 use std::cell::{Cell, RefCell};
 use std::ffi::c_void;
 use std::mem::{self, ManuallyDrop};
@@ -70,6 +70,7 @@ impl Heap {
             peak_bytes: Cell::new(0),
             exhausted: Cell::new(false),
             leaves: Cell::new(false),
+            lent_bytes: Cell::new(0),
             termination: RefCell::new(None),
             countdown: Cell::new(Countdown::NONE),
         });
@@ -116,6 +117,7 @@ impl Heap {
         accounting.limit_bytes.set(limit_bytes);
         accounting.peak_bytes.set(held);
         accounting.exhausted.set(held > limit_bytes);
+        accounting.lent_bytes.set(LENT_BYTES);
         self.set_termination(Some(termination));
         if let Blocks::Arena(arena) = &accounting.blocks {
             arena.expect(limit_bytes);
@@ -206,6 +208,14 @@ impl Heap {
     /// [`escape::catch`](super::escape::catch).
     pub(in crate::isolate) fn set_leaves(&self, leaves: bool) {
         self.accounting().leaves.set(leaves);
+    }
+
+    /// Whether the place of a run that must end can be noted: there are blocks for it, and a refused one leaves the engine.
+    pub(crate) fn tells_places(&self) -> bool {
+        let accounting = self.accounting();
+        accounting.leaves.get()
+            && accounting.lent_bytes.get() > 0
+            && frames::probe::layout().is_some()
     }
 
     pub(crate) fn limit_bytes(&self) -> usize {

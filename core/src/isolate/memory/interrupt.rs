@@ -28,6 +28,9 @@ const LONG_GAP: Duration = Duration::from_millis(1);
 /// `Termination`, which is noticed in one step.
 const SHORT_GAP: Duration = Duration::from_micros(50);
 
+/// So many polls may come between the first interruption and the exit from the engine.
+const MOST_INTERRUPTED: u8 = 8;
+
 /// Called at each poll, on the engine's thread, from within the engine: it must not call back into it, nor panic.
 /// Returns whether to leave it.
 pub(crate) type Hook = fn(&mut PollState) -> bool;
@@ -47,6 +50,8 @@ pub(crate) struct PollState {
     /// Where the engine counts down to the next poll.
     countdown: Countdown,
     period: i32,
+    /// Polls since the engine was first told to interrupt the run.
+    interrupted: u8,
 }
 
 impl PollState {
@@ -63,6 +68,7 @@ impl PollState {
             hook: None,
             countdown,
             period: FIRST_PERIOD,
+            interrupted: 0,
         }
     }
 
@@ -74,6 +80,7 @@ impl PollState {
         self.hook = hook;
         self.host = host;
         self.period = FIRST_PERIOD;
+        self.interrupted = 0;
         self.countdown.set(FIRST_PERIOD);
     }
 
@@ -88,18 +95,36 @@ impl PollState {
         self.now = self.now.checked_add(waited).unwrap_or(self.now);
     }
 
-    fn poll(&mut self, runtime: *mut qjs::JSRuntime) {
+    /// Whether the engine is to make the error of an interruption.
+    fn poll(&mut self, runtime: *mut qjs::JSRuntime) -> bool {
         let now = Instant::now();
         self.gap = now.saturating_duration_since(self.now);
         self.now = now;
         self.polls += 1;
         self.heap.heed_in_flight();
         if self.heap.must_end() || self.hook.is_some_and(|hook| hook(self)) {
-            escape::leave();
+            return self.interrupt();
         }
         self.period = next_period(self.period, self.gap);
         self.countdown.set(self.period);
         heed_limit(runtime, &self.heap);
+        false
+    }
+
+    /// Ends the run. While the engine makes the error of an interruption, [`scene`] notes where the code is, and leaves the
+    /// engine. If that does not come about within a few polls, a later poll leaves it.
+    ///
+    /// [`scene`]: crate::isolate::scene
+    fn interrupt(&mut self) -> bool {
+        // Without a host nobody notes the place.
+        let is_noted = !self.host.is_null() && self.heap.tells_places();
+        if self.interrupted >= MOST_INTERRUPTED || !is_noted {
+            escape::leave();
+        }
+        self.interrupted += 1;
+        self.countdown.set(1);
+        // The second one is for a poll of our own, while the engine made another error.
+        matches!(self.interrupted, 1 | 5)
     }
 }
 
@@ -160,8 +185,8 @@ pub(crate) unsafe extern "C-unwind" fn handler(
     // SAFETY: the instance that set the handler keeps the seat and its state for as long as the runtime lives. It touches
     // the state only while no code runs, or from within a host call, which is no poll. A run that steps aside within a
     // poll takes its state along.
-    unsafe { &mut *(*opaque.cast::<PollSeat>()).state() }.poll(runtime);
-    0
+    let interrupts = unsafe { &mut *(*opaque.cast::<PollSeat>()).state() }.poll(runtime);
+    c_int::from(interrupts)
 }
 
 #[cfg(test)]

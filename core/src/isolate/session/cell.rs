@@ -174,6 +174,7 @@ fn evaluate(state: &State, modules: Vec<Local>) -> Outcome<bool> {
     let (cx, session) = (state.realm().cx, state.session()?);
     let mut waits = 0;
     for module in modules {
+        state.note_job();
         let promise = cx.evaluate(module)?;
         if cx.fulfilled(promise.raw()).is_some() {
             continue;

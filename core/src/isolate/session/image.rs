@@ -201,6 +201,7 @@ pub(super) fn forget(state: &State) {
         state.throws.take();
         state.unhandled.take();
         state.unawaited.take();
+        state.last_throw.take();
         state.explained.take();
         state.collected.take();
         state.counts.take();

@@ -91,6 +91,7 @@ pub(super) fn begin(
             Linked::Ready(ready) => Ok(ready),
         });
     hand_in(state, inbox, images, handed);
+    state.note_job();
     let begun = ready.and_then(|ready| cell::begin(state, ready));
     settle::go_on_from(state, begun)
 }

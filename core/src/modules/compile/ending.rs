@@ -135,9 +135,8 @@ fn value(source: &str, expression: &Expression<'_>) -> Option<String> {
             short(source, arrow.span)
                 .or_else(|| opened(source, arrow.span.start, arrow.body.span().start))
         }
-        Expression::FunctionExpression(function) => short(source, function.span).or_else(|| {
-            opened(source, function.span.start, function.body.as_ref()?.span.start)
-        }),
+        Expression::FunctionExpression(function) => short(source, function.span)
+            .or_else(|| opened(source, function.span.start, function.body.as_ref()?.span.start)),
         Expression::ObjectExpression(object) => {
             Some(short(source, object.span).unwrap_or_else(|| "{ … }".to_owned()))
         }

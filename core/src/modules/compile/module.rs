@@ -14,6 +14,7 @@ use super::{
     ending::{self, Ending},
     explain::{self, Candidate, Question},
     lines::{self, Lines, Silent},
+    loops,
     regexps::{self, RegularExpression},
 };
 
@@ -201,6 +202,12 @@ impl CompiledModule {
     /// The end of the module, of which the run selects the export of that name. Parses the text again: for errors alone.
     pub(crate) fn ending(&self, export: &str) -> Ending {
         ending::find(self, export)
+    }
+
+    /// The start of the loop that a backward jump between two places leads to. Parses the text again: for runs that are
+    /// ended alone.
+    pub(crate) fn looped(&self, before: Position, after: Option<Position>) -> Option<Position> {
+        loops::find(self, before, after)
     }
 
     /// The expressions that each failure may be about. Parses the text again, once: for errors alone.

@@ -62,14 +62,30 @@ pub(crate) struct Graph {
     specifiers: Specifiers,
     nodes: Vec<Node>,
     index: HashMap<ModuleKey, usize>,
+    /// The names of the host's globals, which need no import.
+    globals: Vec<String>,
 }
 
-portable!(struct Graph { filename, specifiers, nodes, index });
+portable!(struct Graph { filename, specifiers, nodes, index, globals });
 
 impl Graph {
     /// An empty graph; `filename` is the entry's label.
     pub(crate) fn new(filename: &str, specifiers: Specifiers) -> Self {
-        Self { filename: filename.to_owned(), specifiers, nodes: Vec::new(), index: HashMap::new() }
+        let (filename, globals) = (filename.to_owned(), Vec::new());
+        Self { filename, specifiers, nodes: Vec::new(), index: HashMap::new(), globals }
+    }
+
+    /// Adds names of globals, and takes others away.
+    pub(crate) fn change_globals(&mut self, added: &[String], removed: &[String]) {
+        let kept = std::mem::take(&mut self.globals).into_iter();
+        self.globals =
+            kept.filter(|name| !removed.contains(name) && !added.contains(name)).collect();
+        self.globals.extend_from_slice(added);
+    }
+
+    /// The names of the globals.
+    pub(crate) fn globals(&self) -> &[String] {
+        &self.globals
     }
 
     /// Adds `root` and every module that it reaches. Modules of the graph are not checked again.
@@ -273,6 +289,7 @@ impl Graph {
                     },
                 },
                 Err(message) => {
+                    let message = message + &self.global_instead(request);
                     let error =
                         self.error(node, request, "ReferenceError", message, request.position);
                     return Ok(Some(Failure { position, error }));
@@ -374,6 +391,26 @@ impl Graph {
             }
         }
         Ok(erase)
+    }
+
+    /// The remedy for an import of globals, from a module that does not exist.
+    fn global_instead(&self, request: &Request) -> String {
+        let names: Vec<&str> = request
+            .names
+            .iter()
+            .filter_map(|name| match &name.imported {
+                Imported::Name(name) if self.globals.contains(name) => Some(name.as_str()),
+                _ => None,
+            })
+            .collect();
+        match names.as_slice() {
+            [] => String::new(),
+            [name] => format!("; {} is a global: use it without an import", quote(name)),
+            names => {
+                let names = list(names.iter().copied());
+                format!("; {names} are globals: use them without an import")
+            }
+        }
     }
 
     fn missing(

@@ -168,6 +168,7 @@ fn run(pool: &Pool<Realm>, program: &Program, plan: Plan, spare: Spare<'_>) -> (
         (None, Some(End::Success(value))) => Came::To(value, reports),
         (None, Some(End::Failed(status, error))) => Came::Failed(status, *error, reports),
         (None, Some(End::Memory | End::Oversized(_))) => Came::Memory,
+        (None, Some(End::Stopped(stopped))) if stopped.is_memory => Came::Memory,
         (None, end) => Came::Wrong(format!("{end:?}")),
     };
     (came, seen)

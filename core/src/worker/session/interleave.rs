@@ -237,8 +237,8 @@ impl<'s> Interleaved<'s> {
             }
         };
         let end = match end {
-            End::Asked if embedder.is_capped() => WorkersEnd::Cap,
-            End::Asked if embedder.is_stopped() => WorkersEnd::Undone,
+            end if end.is_asked() && embedder.is_capped() => WorkersEnd::Cap,
+            end if end.is_asked() && embedder.is_stopped() => WorkersEnd::Undone,
             end => WorkersEnd::End(end),
         };
         self.conclude(number, end)

@@ -119,10 +119,13 @@ fn lacks(values: &Values<'_>, object: &Operand, key: &Key) -> Option<String> {
     let Known::Value(value) = values.known(object) else { return None };
     let key = values.key(key)?;
     if let Some(count) = values.elements(value.raw()) {
-        return key.parse::<u32>().is_ok().then(|| match count {
-            0 => format!("{text} is empty"),
-            1 => format!("{text} has 1 element"),
-            _ => format!("{text} has {count} elements"),
+        let is_index = key.parse::<u32>().is_ok();
+        return Some(match (count, is_index) {
+            (0, true) => format!("{text} is empty"),
+            (1, true) => format!("{text} has 1 element"),
+            (_, true) => format!("{text} has {count} elements"),
+            (0, false) => format!("{text} is an empty array"),
+            (_, false) => format!("{text} is an array of {count}"),
         });
     }
     if values.kind(value.raw()) == "a Map" {

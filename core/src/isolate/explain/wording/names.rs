@@ -78,6 +78,9 @@ pub(super) fn absent(
             (Some(clause), _) => format!("{message}; {clause}"),
             (None, Some(meant)) => format!("{message}; did you mean '{meant}'?"),
             (None, None) if assigned => format!("{message}; declare it: let {name}"),
+            (None, None) if !globals.is_empty() => {
+                format!("{message}; the globals of this sandbox are: {}", list(&globals))
+            }
             (None, None) => return Verdict::Possible(None),
         },
     })

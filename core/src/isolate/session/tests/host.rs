@@ -279,7 +279,8 @@ impl Cells {
             Turn::Ended(End::Cell(end)) => Outcome::Cell(end),
             Turn::Ended(End::Failed(status, error)) => Outcome::Failed(status, error),
             Turn::Ended(End::Memory | End::Oversized(_)) => Outcome::Memory,
-            Turn::Ended(End::Asked) => Outcome::Ended,
+            Turn::Ended(End::Stopped(stopped)) if stopped.is_memory => Outcome::Memory,
+            Turn::Ended(End::Asked | End::Stopped(_)) => Outcome::Ended,
             Turn::Ended(end) => panic!("{end:?}"),
         };
         let keep = matches!(outcome, Outcome::Cell(_) | Outcome::Failed(..));

@@ -1,0 +1,54 @@
+//! The place of code that is stopped, by a cap of CPU time and by the limit of memory.
+//!
+//! A caller's `terminate` may come while the code is anywhere; a cap comes where the code computes.
+
+use isolane::{ExecutionError, ExecutionOptions, Runtime, RuntimeOptions, Status};
+
+/// The error of a run that computes for ever.
+fn capped(source: &str) -> ExecutionError {
+    let options = RuntimeOptions { safety_cap_ms: Some(20.0), ..RuntimeOptions::default() };
+    let runtime = Runtime::new(&options).expect("valid options");
+    let result = runtime.run_code(source, ExecutionOptions::default()).wait().expect("no misuse");
+    assert_eq!(result.status, Status::Terminated, "{source}");
+    result.error.expect("terminated")
+}
+
+#[test]
+fn an_endless_loop_has_a_line() {
+    let cases = [
+        ("const a = 1;\nconst b = String(a);\nfor (;;);", "<anonymous>", (3, 1)),
+        ("function spin() {\n  let n = 0;\n  while (true) n += 1;\n}\nspin();", "spin", (3, 3)),
+        (
+            "const wait = () => {\n  do {\n    for (;;) {}\n  } while (true);\n};\nwait();",
+            "wait",
+            (2, 3),
+        ),
+        ("await null;\nfor (let i = 0; i >= 0; i = 1 - i) Math.max(i);", "<anonymous>", (2, 1)),
+        (
+            "try {\n  for (;;) { try { null.x } catch {} }\n} finally { for (;;); }",
+            "<anonymous>",
+            (2, 3),
+        ),
+        ("[1].map(() => {\n  while (1) ;\n});", "<anonymous>", (2, 3)),
+        ("async function main() {\n  for (;;) await null;\n}\nawait main();", "main", (2, 3)),
+    ];
+    for (source, function, (line, column)) in cases {
+        let error = capped(source);
+        let place = format!("({}:{}:{})", "<runCode>", line, column);
+        let head = format!("SafetyCap: {}\n    at {function} {place}", error.message);
+        assert_eq!(
+            (error.line, error.filename.as_deref()),
+            (Some(line), Some("<runCode>")),
+            "{source}"
+        );
+        assert!(error.stack.as_deref().is_some_and(|stack| stack.starts_with(&head)), "{error:?}");
+    }
+}
+
+#[test]
+fn a_builtin_that_is_stopped_has_the_line_of_its_call() {
+    let error = capped(
+        "const rows = [1];\nrows.map(() => {\n  Array.from({ length: 2 ** 32 - 1 }, () => 1);\n});",
+    );
+    assert_eq!(error.line, Some(3), "{error:?}");
+}

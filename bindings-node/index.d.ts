@@ -150,6 +150,19 @@ export function describe(value: unknown, options?: { limit?: number }): string;
  */
 export function runCode(source: string, options?: CodeExecutionOptions): CodeExecution;
 
+/** The signal of a run: an `AbortSignal`, where the program's types have that class. */
+export type CallSignal = typeof globalThis extends { AbortSignal: { prototype: infer Signal } } ? Signal : AbortSignalLike;
+
+/**
+ * For a host function: the run or the cell that has called it. Call it before the first `await` of the function; from
+ * then on it works in everything that the function does. Elsewhere it throws an `Error`.
+ *
+ * The signal is aborted when the run is ended: by `terminate`, a cap, its memory limit or the close of its runtime. A
+ * run that ends by itself lets its calls go on. The call of a cell that was `kept` belongs to the session: its signal is
+ * aborted when the session is reset or closed.
+ */
+export function current(): { readonly signal: CallSignal };
+
 /** The options of a {@link Session}. All are optional; an unknown key is a `TypeError`. */
 export interface SessionOptions {
   /** As in {@link CodeExecutionOptions}, for all cells. A module of `modules` is evaluated once. */

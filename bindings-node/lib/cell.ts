@@ -3,9 +3,8 @@
 // In: the events of a cell, or those of functions of the sandbox that the host calls between cells. Out: as of a run,
 // with the functions and promises of the session.
 
-import type { AsyncResource } from 'node:async_hooks';
-
 import type { CellExecutionResult, CodeExecutionResult } from '../index.js';
+import type { RunContext } from './current.js';
 import type { MessageReader } from './message-reader.js';
 import { Reports } from './reports.js';
 import { type Resolve, Run } from './run.js';
@@ -51,6 +50,13 @@ export class Cell extends Run {
     if (result !== undefined) this.sandbox.settles(this.cell, result as CellExecutionResult);
   }
 
+  /** Its calls belong to the session, unless the session is as if the cell had not been. */
+  protected override leave(context: RunContext, result: CodeExecutionResult, sandbox: SessionSandbox): void {
+    const { session, error } = result as CellExecutionResult;
+    if (session !== 'kept') context.abort(`the cell was ended: ${error?.message ?? session}`);
+    else sandbox.keeps(context, this.cell);
+  }
+
   protected override letGo(): void {
     super.letGo();
     this.madeThrows = undefined;
@@ -75,15 +81,17 @@ export class Between extends Run {
 
   /** The session has ended. */
   ends(): void {
+    const context = super.callContext;
     this.running = false;
     this.letGo();
+    context?.abort('the session was closed');
   }
 
   protected override get place(): number {
     return this.sandbox.latest;
   }
 
-  protected override get callContext(): AsyncResource | undefined {
+  protected override get callContext(): RunContext | undefined {
     return this.sandbox.context ?? super.callContext;
   }
 

@@ -1,5 +1,6 @@
 // The exports of the package; `index.d.ts` documents them.
 
+export { current } from './current.js';
 export { describe } from './describe.js';
 export { runCode } from './run-code.js';
 export { QueueFullError, RuntimeClosedError } from './refusals.js';

@@ -3,12 +3,12 @@
 // In: the events of its sandbox. Out: answers, the reports so far and the result. Host functions run here, in the
 // asynchronous context of the `runCode` call. No host function starts after a call of `terminate`.
 
-import { AsyncResource } from 'node:async_hooks';
 import { types } from 'node:util';
 
 import type { AbortSignalLike, CellExecutionResult, CodeExecutionResult } from '../index.js';
 import { bridge, native } from './bridge.js';
 import { complete } from './completion.js';
+import { RunContext } from './current.js';
 import type { Owners } from './decode.js';
 import { reasonText } from './execution.js';
 import { MessageReader } from './message-reader.js';
@@ -36,7 +36,7 @@ export class Run implements Owners {
   private reports: Reports;
   private reportsDelivered = 0;
   private terminating = false;
-  private context: AsyncResource | undefined;
+  private context: RunContext | undefined;
   private signal: AbortSignalLike | undefined;
   private readonly abort = (): void => this.terminate(reasonText(this.signal?.reason));
 
@@ -65,7 +65,7 @@ export class Run implements Owners {
 
   /** Has host functions run in the asynchronous context of this call. */
   protected enterContext(): void {
-    this.context ??= new AsyncResource('isolane.run', { requireManualDestroy: true });
+    this.context ??= new RunContext('isolane.run');
   }
 
   /** Whether the caller has called `terminate`. */
@@ -199,11 +199,18 @@ export class Run implements Owners {
   }
 
   private finish(result: CodeExecutionResult): void {
-    const { resolve } = this;
+    const { resolve, context, sandbox } = this;
     this.running = false;
     this.endSandbox(result);
     this.letGo();
     resolve?.(result);
+    // Last, because it calls code of the host.
+    if (context !== undefined) this.leave(context, result, sandbox);
+  }
+
+  /** Aborts the signal of the host's calls if the run was ended: a run that ends by itself lets them go on. */
+  protected leave(context: RunContext, { status, error }: CodeExecutionResult, _: Sandbox): void {
+    if (status === 'terminated' || status === 'memory') context.abort(`the run was ended: ${error.message}`);
   }
 
   /** Ends what ends with this run, which has settled, or has not started if there is no result. */
@@ -272,7 +279,7 @@ export class Run implements Owners {
     else context.runInAsyncScope(act);
   }
 
-  protected get callContext(): AsyncResource | undefined {
+  protected get callContext(): RunContext | undefined {
     return this.context;
   }
 

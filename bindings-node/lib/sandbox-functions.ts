@@ -4,9 +4,8 @@
 // that function is reachable. After its collection the sandbox receives a release and can free its own. A call
 // after the end of the sandbox rejects. A function keeps its sandbox; the registry of functions must not.
 
-import type { AsyncResource } from 'node:async_hooks';
-
 import { borrowEncoder, bridge, native, returnEncoder } from './bridge.js';
+import type { RunContext } from './current.js';
 import { setImmediate } from './event-loop.js';
 import { keyed } from './keyed.js';
 import type { Sandbox } from './sandbox.js';
@@ -29,7 +28,7 @@ interface PendingCall {
   resolve(value: unknown): void;
   reject(reason: unknown): void;
   /** Its context, if the event loop waits for it. */
-  context: AsyncResource | undefined;
+  context: RunContext | undefined;
 }
 
 const entries = new WeakMap<Function, Entry>();

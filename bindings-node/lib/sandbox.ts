@@ -3,8 +3,7 @@
 // In: functions and promises of the host, and numbers that the sandbox gave out. Out: numbers for the former, and
 // functions and promises of the host for the latter.
 
-import type { AsyncResource } from 'node:async_hooks';
-
+import type { RunContext } from './current.js';
 import { NO_FUNCTION, type Numbering } from './encode.js';
 import { HostFunctions } from './host-functions.js';
 import type { NativeFunction, Owner, NativeTable } from './native.js';
@@ -96,12 +95,12 @@ export class Sandbox implements Numbering {
   }
 
   /** Has the event loop wait for a call of one of its functions, if nothing else does, and returns the call's context. */
-  holdForCall(): AsyncResource | undefined {
+  holdForCall(): RunContext | undefined {
     return undefined;
   }
 
   /** The event loop need not wait for that call any more. */
-  releaseCall(_context: AsyncResource): void {}
+  releaseCall(_context: RunContext): void {}
 
   /** The error for anything that needs a running sandbox after its end. */
   ended(): Error {

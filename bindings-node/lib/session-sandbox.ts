@@ -4,11 +4,10 @@
 // and the end of those that a rollback, a reset or the close takes away. Functions of the sandbox hold this object, and
 // nothing else does for long: when it is collected, the core frees the session.
 
-import { AsyncResource } from 'node:async_hooks';
-
 import type { CellExecutionResult } from '../index.js';
 import { attachSession, bridge, detachSession, native } from './bridge.js';
 import { Between } from './cell.js';
+import { KeptContexts, RunContext } from './current.js';
 import { HostFunctions } from './host-functions.js';
 import type { Owner } from './native.js';
 import { SandboxFunctions } from './sandbox-functions.js';
@@ -29,7 +28,9 @@ export class SessionSandbox extends Sandbox {
   /** Receives the events outside of the caller's cells. */
   private between: Between | undefined;
   /** The contexts of calls between cells that have not settled, from the oldest on: they run in that order. */
-  private readonly calls = new Set<AsyncResource>();
+  private readonly calls = new Set<RunContext>();
+  /** The contexts of cells that are done. */
+  private readonly contexts = new KeptContexts();
   /** The place of the latest cell in the order of their calls. */
   private cells = 0;
 
@@ -78,6 +79,7 @@ export class SessionSandbox extends Sandbox {
   reset(cell: number): void {
     this.promises.resets(cell);
     this.lose((place) => place <= cell, sessionReset);
+    this.contexts.abort(cell, 'the session was reset');
   }
 
   /** The session with that number, a copy of this one; `pending` are the promises from when it was asked for. */
@@ -95,28 +97,35 @@ export class SessionSandbox extends Sandbox {
   }
 
   /** The context of the call between cells that runs. */
-  get context(): AsyncResource | undefined {
+  get context(): RunContext | undefined {
     for (const oldest of this.calls) return oldest;
     return undefined;
   }
 
-  override holdForCall(): AsyncResource | undefined {
+  override holdForCall(): RunContext | undefined {
     // Also during a cell, for which the event loop waits: the call may outlive it.
     if (this.calls.size === 0) {
       native.holdEventLoop(bridge, true);
       awaited.add(this);
     }
-    const context = new AsyncResource('isolane.call', { requireManualDestroy: true });
+    const context = new RunContext('isolane.call');
     this.calls.add(context);
     return context;
   }
 
-  override releaseCall(context: AsyncResource): void {
+  override releaseCall(context: RunContext): void {
     context.emitDestroy();
     this.calls.delete(context);
+    this.keeps(context, this.cells);
     if (this.calls.size > 0) return;
     awaited.delete(this);
     native.holdEventLoop(bridge, false);
+  }
+
+  /** Takes the context of a cell at that place, which is done, or of a call between cells. */
+  keeps(context: RunContext, place: number): void {
+    if (this.running) this.contexts.keep(context, place);
+    else context.abort('the session was closed');
   }
 
   override ended(): Error {
@@ -137,5 +146,6 @@ export class SessionSandbox extends Sandbox {
     super.end();
     this.between?.ends();
     this.between = undefined;
+    this.contexts.abort(Infinity, 'the session was closed');
   }
 }

@@ -3,12 +3,15 @@
 import {
   LinkError,
   MemoryLimitError,
+  QueueFullError,
   Runtime,
+  RuntimeClosedError,
   SerializationError,
   Session,
   StatusError,
   TerminatedError,
   UncaughtError,
+  current,
   runCode,
   unwrap,
   type CallOptions,
@@ -105,7 +108,10 @@ const confinement: Confinement | undefined = stats.confinement;
 const missing: boolean[] = confinement === undefined ? [] : [!confinement.systemCalls, !confinement.fileSystem];
 const closed: Promise<void> = runtime.close();
 const refused: TypeError = new SerializationError('x');
-void [run, settled, workers, missing, closed, refused];
+const codes: ['QUEUE_FULL', 'RUNTIME_CLOSED'] = [new QueueFullError().code, new RuntimeClosedError().code];
+const fetched: () => Promise<Response> = () => fetch('http://127.0.0.1/', { signal: current().signal });
+const signal: AbortSignal = current().signal;
+void [run, settled, workers, missing, closed, refused, codes, fetched, signal];
 
 const unknowing: unknown = unwrap(awaited);
 const typed: { total: number } = unwrap<{ total: number }>(awaited);

@@ -6,7 +6,7 @@
 //! `memory/` holds the instance in which a run lives, `engine/` the engine's C interface and the realm of a run, and
 //! `crossing/` carries values over. `state` keeps a run's tables, `loader` brings modules in, `globals` declares the
 //! names that modules see, `extension` opens the extension of the realm, `console` and `rejections` serve the sandbox beyond the language, `dates` reads texts as dates,
-//! `primitive` turns objects into primitive values, `locale` warns of what the engine ignores, `exception` describes thrown values, `explain` says which expression an error of the engine is about,
+//! `primitive` turns objects into primitive values, `intl` has the objects of `Intl`, `locale` the methods that depend on a locale, `exception` describes thrown values, `explain` says which expression an error of the engine is about,
 //! `backtrace` writes and reads stacks, `function_text` gives functions their text, `excerpt` gives the beginnings of
 //! texts, `settle` goes from evaluation to the end, and `stalled` finds the place at which a run waits for ever.
 //! `null_embedder` is the embedder of our own programs, and `session/` lets an isolate stay for many cells.
@@ -22,6 +22,7 @@ mod explain;
 mod extension;
 mod function_text;
 mod globals;
+mod intl;
 mod library;
 mod loader;
 mod locale;

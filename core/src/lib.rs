@@ -14,6 +14,7 @@
 mod binding;
 mod data;
 mod error;
+mod intl;
 mod isolate;
 mod modules;
 mod os;

@@ -1,8 +1,8 @@
-//! Locale methods, which say that they depend on no locale.
+//! Methods that depend on a locale, and the warning for a locale that is not there.
 //!
-//! In: calls of `toLocaleString`, `localeCompare` and the like. Out: the engine's own result; and if the call asked for
-//! a locale or gave options, a log of level `warn`, one for each method and run. A caller with a console of its own
-//! gets no such log. No code of the sandbox runs to find out what a call asks for.
+//! In: calls of `toLocaleString`, `localeCompare` and the like. Out: the texts of `Intl`, or the engine's own result; and
+//! if the call asked for a locale other than en-US, a log of level `warn`, one for each method and run. A caller with a
+//! console of its own gets no such log.
 
 #![expect(unsafe_code, reason = "the engine calls this function with raw pointers")]
 
@@ -11,35 +11,85 @@ use std::ffi::{CStr, c_int};
 use super::{
     State,
     crossing::bridge,
-    engine::{Cx, Local, Outcome, Raw, Thrown, is_array, is_string, sys, tag_of},
+    engine::{Cx, Local, Outcome, Raw, Thrown, is_array, sys, tag_of, typed_array_type, undefined},
+    intl::{
+        self,
+        arguments::{Locale, locales},
+    },
 };
 
 use crate::data::outcome::LogLevel;
 
-/// A locale method; its place in [`METHODS`] is the number that the engine calls it by.
+/// A method that depends on a locale; its place in [`METHODS`] is the number that the engine calls it by.
 struct Method {
     class: &'static CStr,
     name: &'static CStr,
-    /// The position of the locale among the arguments, which is also the number of parameters that have a meaning here.
+    /// The position of the locale among the arguments, which is also the number of parameters before it.
     locale: usize,
-    /// Whether options may follow the locale.
-    has_options: bool,
+    kind: Kind,
+}
+
+/// The way to answer a method.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    Number,
+    Date,
+    /// The method is called of each element.
+    Elements,
+    Compare,
+    /// The engine's own result depends on no locale.
+    Own,
 }
 
 const METHODS: [Method; METHOD_COUNT] = [
-    Method::formatting(c"Number", c"toLocaleString"),
-    Method::formatting(c"BigInt", c"toLocaleString"),
-    Method::formatting(c"Array", c"toLocaleString"),
-    Method::formatting(TYPED_ARRAY, c"toLocaleString"),
-    Method::formatting(c"Date", c"toLocaleString"),
-    Method::formatting(c"Date", c"toLocaleDateString"),
-    Method::formatting(c"Date", c"toLocaleTimeString"),
-    Method { class: c"String", name: c"localeCompare", locale: 1, has_options: true },
-    Method { class: c"String", name: c"toLocaleLowerCase", locale: 0, has_options: false },
-    Method { class: c"String", name: c"toLocaleUpperCase", locale: 0, has_options: false },
+    Method { class: c"Number", name: c"toLocaleString", locale: 0, kind: Kind::Number },
+    Method { class: c"BigInt", name: c"toLocaleString", locale: 0, kind: Kind::Number },
+    Method { class: c"Array", name: c"toLocaleString", locale: 0, kind: Kind::Elements },
+    Method { class: TYPED_ARRAY, name: c"toLocaleString", locale: 0, kind: Kind::Elements },
+    Method { class: c"Date", name: c"toLocaleString", locale: 0, kind: Kind::Date },
+    Method { class: c"Date", name: c"toLocaleDateString", locale: 0, kind: Kind::Date },
+    Method { class: c"Date", name: c"toLocaleTimeString", locale: 0, kind: Kind::Date },
+    Method { class: c"String", name: c"localeCompare", locale: 1, kind: Kind::Compare },
+    Method { class: c"String", name: c"toLocaleLowerCase", locale: 0, kind: Kind::Own },
+    Method { class: c"String", name: c"toLocaleUpperCase", locale: 0, kind: Kind::Own },
 ];
 
 pub(super) const METHOD_COUNT: usize = 10;
+
+/// All that a run is warned of once: a locale of each method, and of each constructor of `Intl`.
+pub(super) const WARNING_COUNT: usize = METHOD_COUNT + 7;
+
+/// The number of the warning of `Intl.NumberFormat`.
+pub(super) const NUMBER_FORMAT: usize = METHOD_COUNT;
+
+/// The number of the warning of `Intl.DateTimeFormat`.
+pub(super) const DATE_TIME_FORMAT: usize = METHOD_COUNT + 1;
+
+/// The number of the warning of `Intl.Collator`.
+pub(super) const COLLATOR: usize = METHOD_COUNT + 2;
+
+/// The number of the warning of `Intl.PluralRules`.
+pub(super) const PLURAL_RULES: usize = METHOD_COUNT + 3;
+
+/// The number of the warning of `Intl.RelativeTimeFormat`.
+pub(super) const RELATIVE_TIME_FORMAT: usize = METHOD_COUNT + 4;
+
+/// The number of the warning of `Intl.ListFormat`.
+pub(super) const LIST_FORMAT: usize = METHOD_COUNT + 5;
+
+/// The number of the warning of `Intl.Segmenter`.
+pub(super) const SEGMENTER: usize = METHOD_COUNT + 6;
+
+/// The constructors of `Intl`, in the order of their warnings.
+const CONSTRUCTORS: [&str; WARNING_COUNT - METHOD_COUNT] = [
+    "NumberFormat",
+    "DateTimeFormat",
+    "Collator",
+    "PluralRules",
+    "RelativeTimeFormat",
+    "ListFormat",
+    "Segmenter",
+];
 
 /// The class that all typed arrays inherit from. No global name leads to it.
 const TYPED_ARRAY: &CStr = c"TypedArray";
@@ -48,10 +98,6 @@ const TYPED_ARRAY: &CStr = c"TypedArray";
 const ROOT: &str = "und";
 
 impl Method {
-    const fn formatting(class: &'static CStr, name: &'static CStr) -> Self {
-        Self { class, name, locale: 0, has_options: true }
-    }
-
     fn prototype(&self, cx: Cx, global: Raw) -> Outcome<Local> {
         let class = if self.class == TYPED_ARRAY {
             let class = cx.get_str(global, c"Uint8Array")?;
@@ -62,17 +108,12 @@ impl Method {
         cx.get_str(class.raw(), c"prototype")
     }
 
-    /// Whether a call asks for a locale, or gives options.
-    fn asks_for_locale(&self, cx: Cx, args: &[Raw]) -> Outcome<bool> {
-        let given = |at: usize| args.get(at).copied().filter(|arg| !is_undefined(*arg));
-        if self.has_options && given(self.locale + 1).is_some() {
-            return Ok(true);
-        }
-        given(self.locale).map_or(Ok(false), |locale| Ok(!is_root(cx, locale)?))
+    fn full_name(&self) -> String {
+        format!("{}.prototype.{}", self.class.to_string_lossy(), self.name.to_string_lossy())
     }
 }
 
-/// Replaces the engine's locale methods by ones that log.
+/// Replaces the engine's locale methods by ours.
 ///
 /// Returns the engine's own. A BigInt inherits its method from `Object.prototype`; its `toString` takes the place.
 pub(super) fn install(cx: Cx, global: Raw) -> Outcome<[Raw; METHOD_COUNT]> {
@@ -102,45 +143,107 @@ unsafe extern "C-unwind" fn call(
         let number = usize::try_from(magic).map_err(|_| Thrown)?;
         let method = METHODS.get(number).ok_or(Thrown)?;
         let args = bridge::args(argc, argv);
-        let meant = args.get(..method.locale).unwrap_or(args);
-        let result = cx.call(state.realm().intrinsics.locale_methods[number], this, meant)?;
-        if method.asks_for_locale(cx, args)? {
-            state.warn_of_locale(number, method);
+        let before = args.get(..method.locale).unwrap_or(args);
+        let given = args.get(method.locale..).unwrap_or_default();
+        let given = given.get(..2).unwrap_or(given);
+        let is_given = given.iter().any(|arg| tag_of(*arg) != sys::JS_TAG_UNDEFINED);
+        let intrinsics = &state.realm().intrinsics;
+        match method.kind {
+            Kind::Number => {
+                // `valueOf` of numbers or bigints: any other `this` throws.
+                let (_, value_of) = intrinsics.value_of[if number == 0 { 0 } else { 3 }];
+                let value = cx.call(value_of, this, &[])?;
+                intl::number::localized(state, cx, value.raw(), given, number)
+            }
+            Kind::Date => {
+                const FIRST: usize = 4;
+                let order = number.saturating_sub(FIRST);
+                intl::date::localized(state, cx, this, given, (number, order))
+            }
+            Kind::Elements if is_given && (is_array(this) || typed_array_type(this).is_some()) => {
+                elements(state, cx, this, given)
+            }
+            Kind::Elements => cx.call(intrinsics.locale_methods[number], this, &[]),
+            Kind::Compare => {
+                if matches!(tag_of(this), sys::JS_TAG_UNDEFINED | sys::JS_TAG_NULL) {
+                    // The engine's own function throws.
+                    return cx.call(intrinsics.locale_methods[number], this, before);
+                }
+                let one = cx.to_string(this)?;
+                let other = cx.to_string(before.first().copied().unwrap_or(undefined()))?;
+                intl::collator::localized(state, cx, [one.raw(), other.raw()], given, number)
+            }
+            Kind::Own => {
+                let result = cx.call(intrinsics.locale_methods[number], this, before)?;
+                if is_given {
+                    let asked = locales(state, cx, given)?;
+                    state.known_locale(&asked, number);
+                }
+                Ok(result)
+            }
         }
-        Ok(result)
     })
 }
 
-fn is_undefined(value: Raw) -> bool {
-    tag_of(value) == sys::JS_TAG_UNDEFINED
-}
-
-/// Whether an argument asks for no locale: the root, or an empty list.
-fn is_root(cx: Cx, locale: Raw) -> Outcome<bool> {
-    if is_array(locale) {
-        return Ok(cx.length(locale)? == 0);
+/// The texts of all elements, each by its own method.
+fn elements(state: &State, cx: Cx, array: Raw, args: &[Raw]) -> Outcome<Local> {
+    // A list that is longer than its elements would go on for long without a call of the engine.
+    const CHECKED: i64 = 1 << 10;
+    let length = cx.length(array)?;
+    let mut text = cx.string("")?;
+    let concat = state.realm().intrinsics.string_concat;
+    let separator = cx.string(",")?;
+    for index in 0..length {
+        if index % CHECKED == 0 && state.must_end() {
+            return Err(Thrown);
+        }
+        let element = cx.get_index(array, u32::try_from(index).map_err(|_| Thrown)?)?;
+        if index > 0 {
+            text = cx.call(concat, text.raw(), &[separator.raw()])?;
+        }
+        if matches!(tag_of(element.raw()), sys::JS_TAG_UNDEFINED | sys::JS_TAG_NULL) {
+            continue;
+        }
+        let method = cx.get_str(element.raw(), c"toLocaleString")?;
+        let own = cx.call(method.raw(), element.raw(), args)?;
+        let own = cx.to_string(own.raw())?;
+        text = cx.call(concat, text.raw(), &[own.raw()])?;
     }
-    // Longer texts are not read.
-    if !is_string(locale) || usize::try_from(cx.length(locale)?) != Ok(ROOT.len()) {
-        return Ok(false);
-    }
-    cx.with_bytes(locale, |text| text.eq_ignore_ascii_case(ROOT.as_bytes()))
+    Ok(text)
 }
 
 impl State {
-    /// Logs, once for each method, that it ignores its locale.
-    fn warn_of_locale(&self, number: usize, method: &Method) {
+    /// The locale for a call that asks for these, with a warning if that is another one. In: the number of the warning.
+    pub(super) fn known_locale(&self, asked: &[String], number: usize) -> Locale {
+        let known = asked.first().and_then(|tag| Locale::of(tag));
+        let is_root = asked.first().is_none_or(|tag| tag == ROOT);
+        let known = known.or_else(|| {
+            let next = asked.iter().find_map(|tag| Locale::of(tag));
+            if !is_root && self.is_first_warning(number) {
+                let name = match (METHODS.get(number), number.checked_sub(METHOD_COUNT)) {
+                    (Some(method), _) => method.full_name(),
+                    (None, number) => {
+                        let name = number.and_then(|number| CONSTRUCTORS.get(number));
+                        format!("Intl.{}", name.copied().unwrap_or_default())
+                    }
+                };
+                let asked = asked.first().map(String::as_str).unwrap_or_default();
+                let text =
+                    format!("{name} takes en-US for {asked}: this sandbox has no other locale");
+                self.log_text(LogLevel::Warn, &text);
+            }
+            next
+        });
+        known.unwrap_or(Locale::UnitedStates)
+    }
+
+    fn is_first_warning(&self, number: usize) -> bool {
         let mut warned = self.warned_locale_methods.get();
-        if self.own_console.get() || std::mem::replace(&mut warned[number], true) {
-            return;
+        let Some(place) = warned.get_mut(number) else { return false };
+        if self.own_console.get() || std::mem::replace(place, true) {
+            return false;
         }
         self.warned_locale_methods.set(warned);
-        let Method { class, name, has_options, .. } = method;
-        let (class, name) = (class.to_string_lossy(), name.to_string_lossy());
-        let ignored = if *has_options { "its locale and options" } else { "its locale" };
-        self.log_text(
-            LogLevel::Warn,
-            &format!("{class}.prototype.{name} ignores {ignored}: this sandbox has no Intl"),
-        );
+        true
     }
 }

@@ -6,12 +6,13 @@
 //! `memory/` holds the instance in which a run lives, `engine/` the engine's C interface and the realm of a run, and
 //! `crossing/` carries values over. `state` keeps a run's tables, `loader` brings modules in, `globals` declares the
 //! names that modules see, `extension` opens the extension of the realm, `console` and `rejections` serve the sandbox
-//! beyond the language, `dates` reads texts as dates, `primitive` turns objects into primitive values, `locale` warns of
-//! what the engine ignores, `exception` describes thrown values, `explain` says which expression an error of the engine is
-//! about, `backtrace` writes and reads stacks, `stack_text` adds the errors that an error was made from, `thrown` has the
-//! places of thrown values that are no errors, `function_text` gives functions their text, `excerpt` gives the beginnings
-//! of texts, `unawaited` warns of calls whose promises are lost, `settle` goes from evaluation to the end, `scene` notes
-//! where code is that is stopped, and `stalled` finds the place at which a run waits for ever.
+//! beyond the language, `dates` reads texts as dates, `primitive` turns objects into primitive values, `intl` has the
+//! objects of `Intl`, `locale` the methods that depend on a locale, `exception` describes thrown values, `explain` says
+//! which expression an error of the engine is about, `backtrace` writes and reads stacks, `stack_text` adds the errors
+//! that an error was made from, `thrown` has the places of thrown values that are no errors, `function_text` gives
+//! functions their text, `excerpt` gives the beginnings of texts, `unawaited` warns of calls whose promises are lost,
+//! `settle` goes from evaluation to the end, `scene` notes where code is that is stopped, and `stalled` finds the place
+//! at which a run waits for ever.
 //! `null_embedder` is the embedder of our own programs, and `session/` lets an isolate stay for many cells.
 
 mod backtrace;
@@ -25,6 +26,7 @@ mod explain;
 mod extension;
 mod function_text;
 mod globals;
+mod intl;
 mod library;
 mod loader;
 mod locale;

@@ -103,7 +103,7 @@ pub(super) struct State {
     pub(super) counts: RefCell<HashMap<Box<str>, u32>>,
     pub(super) timers: RefCell<HashMap<Box<str>, Instant>>,
     /// The locale methods of which the run was warned.
-    pub(super) warned_locale_methods: Cell<[bool; locale::METHOD_COUNT]>,
+    pub(super) warned_locale_methods: Cell<[bool; locale::WARNING_COUNT]>,
     in_flight: RefCell<Arc<InFlight>>,
     /// Whether the host was called in the present turn.
     pub(super) has_called: Cell<bool>,

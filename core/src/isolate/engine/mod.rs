@@ -487,6 +487,21 @@ impl Cx {
         })
     }
 
+    /// A nameless function that carries a value.
+    pub(super) fn bound_function(
+        self,
+        function: sys::CFunctionData,
+        length: c_int,
+        magic: c_int,
+        value: Raw,
+    ) -> Outcome<Local> {
+        let mut data = [value];
+        // SAFETY: the engine copies the data, with a reference of its own.
+        self.own(unsafe {
+            sys::JS_NewCFunctionData(self.0, function, length, magic, 1, data.as_mut_ptr())
+        })
+    }
+
     /// The engine's name of a class.
     pub(super) fn class_name(self, class: u32) -> Option<String> {
         // SAFETY: a live runtime; an unknown class has no name.

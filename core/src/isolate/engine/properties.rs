@@ -243,6 +243,27 @@ impl Cx {
         done(code).map(drop)
     }
 
+    /// Defines an own accessor without a setter, as those of the language are.
+    pub(in crate::isolate) fn define_getter(
+        self,
+        object: Raw,
+        key: &str,
+        getter: &Local,
+    ) -> Outcome<()> {
+        let key = self.atom(key)?;
+        let flags = (sys::JS_PROP_HAS_GET
+            | sys::JS_PROP_HAS_SET
+            | sys::JS_PROP_HAS_CONFIGURABLE
+            | sys::JS_PROP_HAS_ENUMERABLE
+            | sys::JS_PROP_CONFIGURABLE)
+            .cast_signed();
+        let (none, getter) = (undefined(), getter.raw);
+        // SAFETY: live values and a live atom.
+        let code =
+            unsafe { sys::JS_DefineProperty(self.0, object, key.id, none, getter, none, flags) };
+        done(code).map(drop)
+    }
+
     pub(in crate::isolate) fn has(self, object: Raw, key: sys::JSAtom) -> Outcome<bool> {
         // SAFETY: live value and atom.
         done(unsafe { sys::JS_HasProperty(self.0, object, key) })

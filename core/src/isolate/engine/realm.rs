@@ -24,7 +24,7 @@ use crate::isolate::{
     crossing::{bridge, structured_clone},
     dates, extension, function_text,
     globals::Defaults,
-    locale,
+    intl, locale,
     session::names,
 };
 
@@ -55,6 +55,7 @@ pub(in crate::isolate) const GLOBALS: &[&str] = &[
     "Int16Array",
     "Int32Array",
     "Int8Array",
+    "Intl",
     "Iterator",
     "JSON",
     "Map",
@@ -147,6 +148,8 @@ pub(in crate::isolate) struct Intrinsics {
     pub(in crate::isolate) data_view_byte_length: Raw,
     pub(in crate::isolate) typed_array_byte_length: Raw,
     pub(in crate::isolate) typed_array_length: Raw,
+    /// The prototypes of [`intl`].
+    pub(in crate::isolate) intl: intl::Intrinsics,
     /// The engine's own locale methods: see [`locale`].
     pub(in crate::isolate) locale_methods: [Raw; locale::METHOD_COUNT],
     /// `valueOf` of Number, String, Boolean and BigInt, each with the class of its boxed values.
@@ -197,6 +200,7 @@ impl Intrinsics {
         all.extend(self.error_prototypes);
         all.extend(self.function_text.all());
         all.extend(self.dates.all());
+        all.extend(self.intl.all());
         all.extend(self.locale_methods);
         all.extend(self.regexp_flags.map(|(_, getter)| getter));
         all.extend(self.value_of.map(|(_, function)| function));
@@ -352,7 +356,8 @@ fn furnish(cx: Cx, compiler: Cx, runtime: *mut sys::JSRuntime) -> Outcome<Intrin
         cx.delete(prototype.raw(), name)?;
     }
     structured_clone::install(cx, global.raw())?;
-    let intrinsics = capture(cx, compiler, global.raw(), function_text)?;
+    let intl_class = intl::register_class(runtime).ok_or(Thrown)?;
+    let intrinsics = capture(cx, compiler, global.raw(), function_text, intl_class)?;
     backtrace::install(cx, intrinsics.error_prototypes[0])?;
     Ok(intrinsics)
 }
@@ -392,6 +397,7 @@ fn capture(
     compiler: Cx,
     global: Raw,
     function_text: function_text::Originals,
+    intl_class: u32,
 ) -> Outcome<Intrinsics> {
     let constructor = |name: &CStr| cx.get_str(global, name);
     let method = |class: &CStr, name: &CStr| -> Outcome<Raw> {
@@ -465,6 +471,7 @@ fn capture(
         data_view_byte_length: getter(c"DataView", c"byteLength")?,
         typed_array_byte_length: typed_array_getter(cx, global, c"byteLength")?,
         typed_array_length: typed_array_getter(cx, global, c"length")?,
+        intl: intl::install(cx, global, intl_class)?,
         locale_methods: locale::install(cx, global)?,
         value_of: [
             boxed(c"Number", int(1))?,

@@ -186,7 +186,12 @@ impl Cx {
         Ok(seen)
     }
 
-    fn with_units<T>(self, value: Raw, look: impl FnOnce(&[u16]) -> T) -> Outcome<T> {
+    /// Looks at a string's UTF-16.
+    pub(in crate::isolate) fn with_units<T>(
+        self,
+        value: Raw,
+        look: impl FnOnce(&[u16]) -> T,
+    ) -> Outcome<T> {
         let mut length = 0;
         // SAFETY: a live value and a place for the length.
         let units = unsafe { sys::JS_ToCStringLenUTF16(self.0, &raw mut length, value) };

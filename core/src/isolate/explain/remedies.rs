@@ -25,7 +25,6 @@ pub(super) fn absent_name(name: &str) -> Option<&'static str> {
         }
         "module" | "exports" => "use export: the code is an ECMAScript module",
         "global" | "root" => "use globalThis",
-        "Intl" => "this sandbox has no Intl: format with template literals and toFixed",
         "eval" => "code cannot be made from text here",
         "print" | "println" | "printf" | "puts" | "echo" => "use console.log",
         "None" | "nil" | "NULL" => "use null",

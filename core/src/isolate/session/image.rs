@@ -46,7 +46,7 @@ struct Tables {
     exported_promise_numbers: HashMap<usize, u32>,
     counts: HashMap<Box<str>, u32>,
     timers: HashMap<Box<str>, Instant>,
-    warned_locale_methods: [bool; locale::METHOD_COUNT],
+    warned_locale_methods: [bool; locale::WARNING_COUNT],
     kept: usize,
     declared: Arc<Declared>,
     imports: Imports,

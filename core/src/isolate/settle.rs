@@ -373,7 +373,7 @@ fn run_job(state: &State) -> bool {
             state.log_uncaught("Uncaught", &thrown);
         }
     }
-    state.note_job();
+    state.note_job_done();
     done != 0
 }
 

@@ -158,7 +158,7 @@ impl State {
     }
 
     /// Called after each job: lets promises go that are awaited by now, or that nobody can await any more.
-    pub(super) fn note_job(&self) {
+    pub(super) fn note_job_done(&self) {
         let is_fresh = std::mem::take(&mut self.unawaited.borrow_mut().is_fresh);
         if is_fresh && let Some(layout) = reactions::layout() {
             self.look_at_watched(layout);

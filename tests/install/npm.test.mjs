@@ -5,33 +5,28 @@
 // them, or nothing for the one that runs the test. Out: a test for each thing that a user does first.
 
 import assert from 'node:assert/strict';
-import { readdirSync, renameSync, rmSync, mkdirSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readFileSync, readdirSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { delimiter, join } from 'node:path';
 import process from 'node:process';
 import { after, before, describe, test } from 'node:test';
 
-import { PLATFORMS } from '../../bindings-node/dist/platform.js';
-import { TARGETS, host } from '../../packaging/targets.mjs';
+import { host } from '../../packaging/targets.mjs';
 import { blocks } from '../docs/markdown.mjs';
 import { hostProgram } from '../docs/programs.mjs';
 import { serve } from './registry.mjs';
 import { CEILING_MS, Machine, packagesOf } from './user.mjs';
 
 const NATIVE = `isolane-${host().name}`;
-const OTHER = TARGETS.find((target) => target !== host());
+/** A package for a platform that this machine is not. */
+const OTHER = { name: 'isolane-linux-x64-other', version: '0.1.0', main: 'main.js', os: ['linux'], cpu: ['x64'], libc: ['other'] };
 const NODES = process.env.ISOLANE_NODES?.split(delimiter) ?? [process.execPath];
 const timeout = CEILING_MS;
-
-test('the loader knows the targets of the packages', () => {
-  assert.deepEqual(PLATFORMS, TARGETS.map(({ name }) => name));
-});
 
 for (const node of NODES) describe(node, () => userOf(node));
 
 function userOf(node) {
   const machine = new Machine(node);
   const modules = join(machine.home, 'project', 'node_modules');
-  const versions = { name: `isolane-${OTHER.name}`, version: '0.1.0', main: 'main.js', ...OTHER.fits };
   let registry;
   let home;
 
@@ -40,7 +35,7 @@ function userOf(node) {
 
   before(async () => {
     const tarballs = packagesOf('.tgz').filter((path) => path.includes(NATIVE) || /isolane-\d/.test(path));
-    registry = await serve(tarballs, [versions]);
+    registry = await serve(tarballs, [OTHER]);
     home = machine.folder('project');
     writeFileSync(join(home, 'package.json'), '{ "private": true }');
     // npm runs in a process of its own, and this one must answer meanwhile.
@@ -137,17 +132,28 @@ In a clone of the project, npm run build compiles it.`;
     });
 
     test('the native package, with another platform’s in its place', { timeout }, () => {
-      mkdirSync(join(modules, versions.name));
-      writeFileSync(join(modules, versions.name, 'package.json'), JSON.stringify(versions));
-      writeFileSync(join(modules, versions.name, 'main.js'), '');
-      assert.equal(failure(), `isolane has no compiled part for ${host().name}: the package ${NATIVE} is not installed. Installed is ${versions.name}, for another platform. ${causes}`);
-      rmSync(join(modules, versions.name), { recursive: true });
+      const path = join(modules, 'isolane', 'package.json');
+      const manifest = readFileSync(path, 'utf8');
+      writeFileSync(path, manifest.replace('"optionalDependencies": {', `$&"${OTHER.name}": "${OTHER.version}",`));
+      mkdirSync(join(modules, OTHER.name));
+      writeFileSync(join(modules, OTHER.name, 'package.json'), JSON.stringify(OTHER));
+      writeFileSync(join(modules, OTHER.name, 'main.js'), '');
+      assert.equal(failure(), `isolane has no compiled part for ${host().name}: the package ${NATIVE} is not installed. Installed is ${OTHER.name}, for another platform. ${causes}`);
+      rmSync(join(modules, OTHER.name), { recursive: true });
+      writeFileSync(path, manifest);
+    });
+
+    test('the package of a bundle, which has no manifest', { timeout }, () => {
+      renameSync(join(modules, 'isolane', 'package.json'), join(home, 'manifest'));
+      assert.equal(failure(`require = (name) => module.require('./node_modules/isolane/bindings-node/dist/index.js')`), `isolane has no compiled part for ${host().name}: the package ${NATIVE} is not installed. ${causes}`);
+      renameSync(join(home, 'manifest'), join(modules, 'isolane', 'package.json'));
       renameSync(join(home, 'elsewhere'), place);
     });
 
     test('a platform without a package', { timeout }, () => {
+      const listed = Object.keys(JSON.parse(readFileSync(join(modules, 'isolane', 'package.json'), 'utf8')).optionalDependencies);
       const message = failure(`Object.defineProperty(process, 'platform', { value: 'sunos' }); Object.defineProperty(process, 'arch', { value: 'ia32' })`);
-      assert.equal(message, `isolane has no compiled part for sunos-ia32: unsupported platform. There are packages for ${PLATFORMS.join(', ')}. In a clone of the project, npm run build compiles it.`);
+      assert.equal(message, `isolane has no compiled part for sunos-ia32: unsupported platform. There are the packages ${listed.join(', ')}. In a clone of the project, npm run build compiles it.`);
     });
 
     test('a file that the system cannot load', { timeout }, () => {

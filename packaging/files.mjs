@@ -29,22 +29,19 @@ export function built(target, stage) {
 
 /**
  * Compiles a target. It needs `cargo-zigbuild` and `ziglang` of PyPI, and the standard library for the target or its
- * source. The worker has the C library in it: it starts in four fifths of the time, and needs no other file.
+ * source. The files for musl load the system's: an addon has to share it with Node.js.
  */
 export function compiled(target, stage, profile) {
   const folder = join(ROOT, 'target', 'cross');
   const options = ['--locked', '--profile', profile, '--target', target.rust];
-  const env = { ...process.env, CARGO_TARGET_DIR: folder, PYO3_BUILD_EXTENSION_MODULE: '1', CARGO_PROFILE_RELEASE_STRIP: 'none' };
+  const env = { ...process.env, CARGO_TARGET_DIR: folder, CARGO_PROFILE_RELEASE_STRIP: 'none' };
   if (!hasStandardLibrary(target)) {
     options.push('-Zbuild-std=std,panic_unwind');
     env.RUSTC_BOOTSTRAP = '1';
   }
   if (target.rust.endsWith('-musl')) env.RUSTFLAGS = '-Ctarget-feature=-crt-static';
-  const zigbuild = (...crates) => {
-    const packages = crates.flatMap((name) => ['--package', name]);
-    execFileSync('cargo-zigbuild', ['zigbuild', ...options, ...packages], { cwd: ROOT, env, stdio: 'inherit' });
-  };
-  zigbuild(...Object.values(CRATES));
+  const packages = Object.values(CRATES).flatMap((name) => ['--package', name]);
+  execFileSync('cargo-zigbuild', ['zigbuild', ...options, ...packages], { cwd: ROOT, env, stdio: 'inherit' });
   const out = join(folder, target.rust, profile === 'dev' ? 'debug' : profile);
   const library = (crate) => join(out, target.library.replace('NAME', crate.replaceAll('-', '_')));
   const worker = join(out, target.worker);

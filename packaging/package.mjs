@@ -33,7 +33,7 @@ export function packages(targets, options) {
     mkdirSync(folder, { recursive: true });
   }
   const rows = targets.flatMap((target) => ofTarget(target, options));
-  rows.unshift(row(packMain(targets, STAGE, OUT), 'any system with one of the packages below'));
+  rows.unshift(row(packMain(targets, STAGE, OUT), { compiled: 'JavaScript', run: 'by npm run test:install' }));
   console.table(rows);
   // A build of the tests is not optimized.
   for (const { file, bytes } of options.built ? [] : rows) {
@@ -60,12 +60,15 @@ function ofTarget(target, options) {
   writeFileSync(notices, text);
   const native = packTarget(target, files, { licences: text, stage: STAGE, out: OUT });
   const wheel = packWheel(target, { module: files.module, worker: files.wheelWorker }, { licences: notices, stage: STAGE, out: OUT });
-  const compiling = isHost && options.built ? 'nothing was compiled' : `compiled in ${seconds} s`;
-  return [row(native, compiling), row(wheel, compiling)];
+  const how = {
+    compiled: isHost && options.built ? 'before' : `in ${seconds} s`,
+    run: isHost ? 'by npm run test:install' : 'only if ISOLANE_NODES names a Node.js for it',
+  };
+  return [row(native, how), row(wheel, { ...how, run: isHost ? how.run : 'not here' })];
 }
 
-function row(path, built) {
-  return { file: basename(path), bytes: statSync(path).size, built };
+function row(path, how) {
+  return { file: basename(path), bytes: statSync(path).size, ...how };
 }
 
 function npmRun(script) {
@@ -75,5 +78,5 @@ function npmRun(script) {
 if (process.argv[1] === import.meta.filename) {
   const { values, positionals } = parseArgs({ options: OPTIONS, allowPositionals: true });
   packages(chosen(values, positionals), values);
-  console.log(`They are in target/packages. npm run test:install installs them and runs the first steps of a user.`);
+  console.log('They are in target/packages. npm run test:install installs them and runs the first steps of a user.');
 }

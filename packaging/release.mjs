@@ -69,13 +69,13 @@ function tree() {
   return changed === '' ? [] : ['the work tree has changes'];
 }
 
-/** Whether each public crate has its licence, its description and files to publish, and versions for its dependencies. */
+/** Whether each public crate has a licence, a description, a readme and files to publish, and versions for its dependencies. */
 function crates() {
   const { packages: members } = metadata();
   const isPublic = ({ publish }) => publish === null;
   const names = new Map(members.map((member) => [member.name, member]));
-  const failures = members.filter(isPublic).flatMap(({ name, description, license, dependencies }) => [
-    ...(description && license ? [] : [`the crate ${name} has no description or no licence`]),
+  const failures = members.filter(isPublic).flatMap(({ name, description, license, readme, dependencies }) => [
+    ...(description && license && readme ? [] : [`the crate ${name} has no description, no licence or no readme`]),
     ...dependencies.filter((one) => one.kind !== 'dev' && names.has(one.name)).flatMap((one) => [
       ...(one.req === '*' ? [`the crate ${name} names no version of ${one.name}`] : []),
       ...(isPublic(names.get(one.name)) ? [] : [`the crate ${name} needs ${one.name}, which is not published`]),

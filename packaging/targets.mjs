@@ -1,7 +1,8 @@
 // The targets of the packages: their names in Rust, in npm and on PyPI.
 //
 // Out: a table of the targets that `npm run package` can build, and the target of this machine. A target stands here once
-// its packages have been built and run; `lib/platform.ts` of Node's binding names the same.
+// its packages have been built and run. The main package of npm lists the targets that were made with it, and the loader
+// reads them there.
 
 import process from 'node:process';
 

@@ -19,7 +19,8 @@ TIME = (1980, 1, 1, 0, 0, 0)
 
 
 def main(info: Path, tag: str, out: Path, *pairs: str) -> None:
-    head = [line for line in (info / "WHEEL").read_text().splitlines() if not line.startswith("Tag:")]
+    lines = (info / "WHEEL").read_text().splitlines()
+    head = [line for line in lines if not line.startswith("Tag:")]
     contents = {f"{info.name}/WHEEL": "\n".join([*head, f"Tag: {tag}", ""]).encode()}
     modes = {}
     for path in sorted(info.rglob("*")):
@@ -31,8 +32,8 @@ def main(info: Path, tag: str, out: Path, *pairs: str) -> None:
         modes[name] = 0o755 if os.access(source, os.X_OK) else 0o644
 
     record = f"{info.name}/RECORD"
-    lines = [f"{name},sha256={digest(data)},{len(data)}" for name, data in contents.items()]
-    contents[record] = "\n".join([*lines, f"{record},,", ""]).encode()
+    rows = [f"{name},sha256={digest(data)},{len(data)}" for name, data in contents.items()]
+    contents[record] = "\n".join([*rows, f"{record},,", ""]).encode()
 
     wheel = out / f"{info.name.removesuffix('.dist-info')}-{tag}.whl"
     with zipfile.ZipFile(wheel, "w", zipfile.ZIP_DEFLATED) as archive:

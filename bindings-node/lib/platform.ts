@@ -10,9 +10,6 @@ import { dirname } from 'node:path';
 
 const load = createRequire(__filename);
 
-/** The platforms that have a package `isolane-<name>`. `packaging/targets.mjs` has the same names. */
-export const PLATFORMS: readonly string[] = ['linux-x64-gnu', 'linux-x64-musl'];
-
 /** Loads the addon. Throws an error that says how to get it. */
 export function loadAddon(): { addon: unknown; folder: string } {
   const names = namesHere();
@@ -66,20 +63,31 @@ function explain(names: readonly string[], failures: readonly Failure[]): string
   if (broken !== undefined) {
     return `isolane cannot load its compiled part, ${broken.place}: ${text(broken.error)}. The file is there, and it is not for this system, or it is damaged. docs/install.md lists the systems; install again, without a copied node_modules.`;
   }
-  const known = names.filter((name) => PLATFORMS.includes(name));
-  if (known.length === 0) {
-    return `isolane has no compiled part for ${names.join(' or ')}: unsupported platform. There are packages for ${PLATFORMS.join(', ')}. In a clone of the project, npm run build compiles it.`;
+  const published = packages();
+  const wanted = names.map((name) => `isolane-${name}`).filter((name) => published === undefined || published.includes(name));
+  if (published !== undefined && wanted.length === 0) {
+    return `isolane has no compiled part for ${names.join(' or ')}: unsupported platform. There are the packages ${published.join(', ')}. In a clone of the project, npm run build compiles it.`;
   }
-  const wanted = known.map((name) => `isolane-${name}`).join(' or ');
-  const others = PLATFORMS.filter((name) => !known.includes(name) && isInstalled(name)).map((name) => `isolane-${name}`);
+  const others = (published ?? []).filter((name) => !wanted.includes(name) && isInstalled(name));
   const there = others.length === 0 ? '' : ` Installed is ${others.join(' and ')}, for another platform.`;
   return (
-    `isolane has no compiled part for ${known.join(' or ')}: the package ${wanted} is not installed.${there} Usual causes:\n` +
+    `isolane has no compiled part for ${names.join(' or ')}: the package ${wanted.join(' or ')} is not installed.${there} Usual causes:\n` +
     `- a lock file or a node_modules that was made on another platform: delete both, and run npm install here;\n` +
     `- an install without optional dependencies (--omit=optional, --no-optional): install with them (npm install --include=optional);\n` +
     `- a bundler that put isolane into its bundle: mark isolane as external, and keep node_modules.\n` +
     `In a clone of the project, npm run build compiles it.`
   );
+}
+
+/** The native packages that were published with this one. `undefined` in a clone and in a bundle. */
+function packages(): string[] | undefined {
+  try {
+    const { name, optionalDependencies } = load('../../package.json') as { name: string; optionalDependencies?: object };
+    return name === 'isolane' && optionalDependencies !== undefined ? Object.keys(optionalDependencies) : undefined;
+  } catch {
+    // A bundle may have no such file. The message does without the names.
+    return undefined;
+  }
 }
 
 /** Whether an error says that a place itself does not exist. */
@@ -90,7 +98,7 @@ function isAbsent(place: string, error: unknown): boolean {
 
 function isInstalled(name: string): boolean {
   try {
-    load.resolve(`isolane-${name}`);
+    load.resolve(name);
     return true;
   } catch {
     return false;

@@ -5,33 +5,37 @@
 // them, or nothing for the one that runs the test. Out: a test for each thing that a user does first.
 
 import assert from 'node:assert/strict';
-import { readdirSync, renameSync, rmSync, mkdirSync, writeFileSync } from 'node:fs';
+import { execFileSync } from 'node:child_process';
+import { mkdirSync, readFileSync, readdirSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { delimiter, join } from 'node:path';
 import process from 'node:process';
 import { after, before, describe, test } from 'node:test';
 
-import { PLATFORMS } from '../../bindings-node/dist/platform.js';
-import { TARGETS, host } from '../../packaging/targets.mjs';
+import { find, host } from '../../packaging/targets.mjs';
 import { blocks } from '../docs/markdown.mjs';
 import { hostProgram } from '../docs/programs.mjs';
 import { serve } from './registry.mjs';
 import { CEILING_MS, Machine, packagesOf } from './user.mjs';
 
-const NATIVE = `isolane-${host().name}`;
-const OTHER = TARGETS.find((target) => target !== host());
+/** A package for a platform that this machine is not. */
+const OTHER = { name: 'isolane-linux-x64-other', version: '0.1.0', main: 'main.js', os: ['linux'], cpu: ['x64'], libc: ['other'] };
 const NODES = process.env.ISOLANE_NODES?.split(delimiter) ?? [process.execPath];
 const timeout = CEILING_MS;
 
-test('the loader knows the targets of the packages', () => {
-  assert.deepEqual(PLATFORMS, TARGETS.map(({ name }) => name));
-});
-
 for (const node of NODES) describe(node, () => userOf(node));
 
+/** The target of an executable of Node.js, which on Linux has either C library. */
+function targetOf(node) {
+  if (process.platform !== 'linux') return host();
+  const glibc = execFileSync(node, ['-p', 'process.report.getReport().header.glibcVersionRuntime'], { encoding: 'utf8' });
+  return find(`linux-${process.arch}-${glibc.trim() === 'undefined' ? 'musl' : 'gnu'}`);
+}
+
 function userOf(node) {
+  const target = targetOf(node);
+  const native = `isolane-${target.name}`;
   const machine = new Machine(node);
   const modules = join(machine.home, 'project', 'node_modules');
-  const versions = { name: `isolane-${OTHER.name}`, version: '0.1.0', main: 'main.js', ...OTHER.fits };
   let registry;
   let home;
 
@@ -39,8 +43,8 @@ function userOf(node) {
   const esm = (program) => machine.node(home, program, '--input-type=module');
 
   before(async () => {
-    const tarballs = packagesOf('.tgz').filter((path) => path.includes(NATIVE) || /isolane-\d/.test(path));
-    registry = await serve(tarballs, [versions]);
+    const tarballs = packagesOf('.tgz').filter((path) => path.includes(native) || /isolane-\d/.test(path));
+    registry = await serve(tarballs, [OTHER]);
     home = machine.folder('project');
     writeFileSync(join(home, 'package.json'), '{ "private": true }');
     // npm runs in a process of its own, and this one must answer meanwhile.
@@ -58,18 +62,18 @@ function userOf(node) {
   }
 
   test('one native package is installed, and npm asks for no other', { timeout }, () => {
-    assert.deepEqual(readdirSync(modules).filter((name) => !name.startsWith('.')).sort(), ['isolane', NATIVE].sort());
+    assert.deepEqual(readdirSync(modules).filter((name) => !name.startsWith('.')).sort(), ['isolane', native].sort());
     const tree = JSON.parse(machine.npm(home, 'ls', '--all', '--json'));
     assert.deepEqual(Object.keys(tree.dependencies), ['isolane']);
-    assert.deepEqual(Object.keys(tree.dependencies.isolane.dependencies).filter((name) => tree.dependencies.isolane.dependencies[name].version), [NATIVE]);
+    assert.deepEqual(Object.keys(tree.dependencies.isolane.dependencies).filter((name) => tree.dependencies.isolane.dependencies[name].version), [native]);
     const tarballs = registry.asked.filter((path) => path.includes('/-/')).map((path) => path.slice(1).split('/-/')[0]);
-    assert.deepEqual(tarballs.sort(), ['isolane', NATIVE].sort());
+    assert.deepEqual(tarballs.sort(), ['isolane', native].sort());
   });
 
   test('no source and no other build is in the packages', () => {
     const files = readdirSync(join(modules, 'isolane'), { recursive: true });
     assert.deepEqual(files.filter((path) => /\.(node|rs|whl|map)$|isolane-worker|tests/.test(path)), []);
-    assert.deepEqual(readdirSync(join(modules, NATIVE)).sort(), ['LICENSE', 'LICENSES.txt', 'README.md', 'isolane-worker', `isolane.${host().name}.node`, 'package.json']);
+    assert.deepEqual(readdirSync(join(modules, native)).sort(), ['LICENSE', 'LICENSES.txt', 'README.md', 'isolane-worker', `isolane.${target.name}.node`, 'package.json']);
   });
 
   test('there is no compiler and no cargo', () => {
@@ -117,7 +121,7 @@ function userOf(node) {
 
   describe('an error says which part is missing', () => {
     const failure = (before = '') => cjs(`${before}; try { require('isolane'); } catch (error) { console.log(error.message); }`);
-    const place = join(modules, NATIVE);
+    const place = join(modules, native);
     const causes = `Usual causes:
 - a lock file or a node_modules that was made on another platform: delete both, and run npm install here;
 - an install without optional dependencies (--omit=optional, --no-optional): install with them (npm install --include=optional);
@@ -133,33 +137,44 @@ In a clone of the project, npm run build compiles it.`;
 
     test('the native package', { timeout }, () => {
       renameSync(place, join(home, 'elsewhere'));
-      assert.equal(failure(), `isolane has no compiled part for ${host().name}: the package ${NATIVE} is not installed. ${causes}`);
+      assert.equal(failure(), `isolane has no compiled part for ${target.name}: the package ${native} is not installed. ${causes}`);
     });
 
     test('the native package, with another platform’s in its place', { timeout }, () => {
-      mkdirSync(join(modules, versions.name));
-      writeFileSync(join(modules, versions.name, 'package.json'), JSON.stringify(versions));
-      writeFileSync(join(modules, versions.name, 'main.js'), '');
-      assert.equal(failure(), `isolane has no compiled part for ${host().name}: the package ${NATIVE} is not installed. Installed is ${versions.name}, for another platform. ${causes}`);
-      rmSync(join(modules, versions.name), { recursive: true });
+      const path = join(modules, 'isolane', 'package.json');
+      const manifest = readFileSync(path, 'utf8');
+      writeFileSync(path, manifest.replace('"optionalDependencies": {', `$&"${OTHER.name}": "${OTHER.version}",`));
+      mkdirSync(join(modules, OTHER.name));
+      writeFileSync(join(modules, OTHER.name, 'package.json'), JSON.stringify(OTHER));
+      writeFileSync(join(modules, OTHER.name, 'main.js'), '');
+      assert.equal(failure(), `isolane has no compiled part for ${target.name}: the package ${native} is not installed. Installed is ${OTHER.name}, for another platform. ${causes}`);
+      rmSync(join(modules, OTHER.name), { recursive: true });
+      writeFileSync(path, manifest);
+    });
+
+    test('the package of a bundle, which has no manifest', { timeout }, () => {
+      renameSync(join(modules, 'isolane', 'package.json'), join(home, 'manifest'));
+      assert.equal(failure(`require = (name) => module.require('./node_modules/isolane/bindings-node/dist/index.js')`), `isolane has no compiled part for ${target.name}: the package ${native} is not installed. ${causes}`);
+      renameSync(join(home, 'manifest'), join(modules, 'isolane', 'package.json'));
       renameSync(join(home, 'elsewhere'), place);
     });
 
     test('a platform without a package', { timeout }, () => {
+      const listed = Object.keys(JSON.parse(readFileSync(join(modules, 'isolane', 'package.json'), 'utf8')).optionalDependencies);
       const message = failure(`Object.defineProperty(process, 'platform', { value: 'sunos' }); Object.defineProperty(process, 'arch', { value: 'ia32' })`);
-      assert.equal(message, `isolane has no compiled part for sunos-ia32: unsupported platform. There are packages for ${PLATFORMS.join(', ')}. In a clone of the project, npm run build compiles it.`);
+      assert.equal(message, `isolane has no compiled part for sunos-ia32: unsupported platform. There are the packages ${listed.join(', ')}. In a clone of the project, npm run build compiles it.`);
     });
 
     test('a file that the system cannot load', { timeout }, () => {
-      writeFileSync(join(place, `isolane.${host().name}.node`), 'not an addon');
-      assert.match(failure(), new RegExp(`^isolane cannot load its compiled part, ${NATIVE}: .+\\. The file is there, and it is not for this system, or it is damaged\\.`));
+      writeFileSync(join(place, `isolane.${target.name}.node`), 'not an addon');
+      assert.match(failure(), new RegExp(`^isolane cannot load its compiled part, ${native}: .+\\. The file is there, and it is not for this system, or it is damaged\\.`));
     });
 
     test('the same through npm: an install without optional packages', { timeout }, async () => {
       rmSync(modules, { recursive: true });
       const output = await machine.npmBeside(home, 'install', '--omit=optional', `--registry=${registry.url}`);
       assert.equal(output.code, 0, output.text);
-      assert.match(failure(), new RegExp(`the package ${NATIVE} is not installed`));
+      assert.match(failure(), new RegExp(`the package ${native} is not installed`));
       const remedy = await machine.npmBeside(home, 'install', '--include=optional', `--registry=${registry.url}`);
       assert.equal(remedy.code, 0, remedy.text);
       assert.equal(cjs(`const { runCode } = require('isolane'); ${use}`), '42');

@@ -69,6 +69,8 @@ struct Lost {
     loss: Loss,
     /// The number of the call.
     made: u32,
+    /// The number of the cell that lost it.
+    cell: u32,
 }
 
 /// A promise with an answer to which nothing is attached yet.
@@ -197,7 +199,9 @@ impl State {
         let Some(layout) = reactions::layout() else { return };
         self.look_at_watched(layout);
         let is_cell = self.session.is_some();
-        let Unawaited { watched, mut lost, more, .. } = self.unawaited.take();
+        let Unawaited { watched, lost, more, .. } = self.unawaited.take();
+        let is_own = |lost: &Lost| lost.cell == self.cell.get();
+        let (mut lost, of_others): (Vec<Lost>, Vec<Lost>) = lost.into_iter().partition(is_own);
         let mut told = Vec::new();
         lost.extend(self.unanswered(layout, is_cell, &watched, &mut told));
         if is_cell {
@@ -223,7 +227,11 @@ impl State {
                 lost.push(known.lost_by(is_pending));
             }
         }
-        self.unawaited.borrow_mut().watched = others;
+        {
+            let mut unawaited = self.unawaited.borrow_mut();
+            unawaited.watched = others;
+            unawaited.lost = of_others;
+        }
         lost.sort_by_key(|lost| lost.made);
         self.warn_of(&lost, more);
     }
@@ -262,7 +270,7 @@ impl State {
             let is_own = |end: &ChainEnd| is_same(end.promise, promise);
             let loss = if ends.iter().any(is_own) { Loss::Unawaited } else { Loss::Unanswered };
             told.extend(ends.iter().map(|end| end.promise));
-            lost.push(Lost { site, loss, made: call.made });
+            lost.push(Lost { site, loss, made: call.made, cell: self.cell.get() });
         }
         lost
     }
@@ -270,9 +278,15 @@ impl State {
     /// Forgets the promises that a cell has left.
     pub(super) fn forget_watched(&self) {
         let cell = self.cell.get();
-        let mut unawaited = self.unawaited.take();
-        let others = unawaited.watched.extract_if(.., |known| known.cell != cell).collect();
-        self.unawaited.borrow_mut().watched = others;
+        let forgotten = {
+            let mut unawaited = self.unawaited.borrow_mut();
+            let Unawaited { watched, lost, more, .. } = &mut *unawaited;
+            *more = 0;
+            let watched = watched.extract_if(.., |known| known.cell == cell).collect::<Vec<_>>();
+            (watched, lost.extract_if(.., |lost| lost.cell == cell).collect::<Vec<_>>())
+        };
+        // Frees values of the engine, with nothing borrowed.
+        drop(forgotten);
     }
 }
 
@@ -287,7 +301,7 @@ impl Watched {
             (true, false) => Loss::FunctionUnawaited,
             (true, true) => Loss::FunctionUnfinished,
         };
-        Lost { site: self.site, loss, made: self.made }
+        Lost { site: self.site, loss, made: self.made, cell: self.cell }
     }
 }
 

@@ -345,8 +345,9 @@ pub(super) struct Closure {
     pub(super) captured: Vec<Raw>,
 }
 
-/// The closure of a function; `None` if the function has no bytecode.
+/// The closure of a function, with the first values; `None` if the function has no bytecode.
 pub(super) fn closure(layout: Layout, function: Raw) -> Option<Closure> {
+    const MOST: usize = 32;
     if !is_object(function) || !layout.functions.contains(&super::class_of(function)) {
         return None;
     }
@@ -356,7 +357,8 @@ pub(super) fn closure(layout: Layout, function: Raw) -> Option<Closure> {
     unsafe {
         let bytecode = &*(*object).bytecode;
         let cells = slice((*object).closure, usize::from(bytecode.closure_count));
-        let values = cells.iter().filter_map(|cell| (*cell).as_ref()).map(|cell| cell.value);
+        let cells = cells.iter().take(MOST).filter_map(|cell| (*cell).as_ref());
+        let values = cells.map(|cell| cell.value);
         let captured = values.filter(|value| !value.is_null()).map(|value| *value).collect();
         Some(Closure { is_trusted: bytecode.file == sys::JS_ATOM_NULL, captured })
     }

@@ -126,13 +126,17 @@ pub(in crate::isolate) fn drop_next(cx: Cx, layout: Layout) {
 }
 
 /// The promises that jobs are about to attach something to, by their addresses, each with the promise that waits for it.
-pub(super) fn thenables(cx: Cx, layout: Layout) -> Vec<(usize, Raw)> {
+/// Looks at the next `most` jobs.
+pub(super) fn thenables(cx: Cx, layout: Layout, most: usize) -> Vec<(usize, Raw)> {
     let mut found = Vec::new();
     // SAFETY: `layout` found the list there; the engine links live jobs in a ring with its head.
     unsafe {
         let head = sys::JS_GetRuntime(cx.0).byte_add(layout.jobs).cast::<Link>();
         let mut at = (*head).next;
-        while !ptr::eq(at, head) {
+        for _ in 0..most {
+            if ptr::eq(at, head) {
+                break;
+            }
             if let [promise, thenable, _] = arguments(at.cast::<Job>())
                 && [promise, thenable].iter().all(|value| class_of(**value) == layout.promise)
             {

@@ -6,7 +6,12 @@
 //! no end, at a promise that is settled (a `Promise.race` that another one has won) and at the host. The engine has no
 //! functions for this. `layout` reads what it reads only if a program with known promises proves the places.
 
-use std::{collections::HashSet, ffi::CStr, ptr, sync::OnceLock};
+use std::{
+    collections::{HashMap, HashSet},
+    ffi::CStr,
+    ptr,
+    sync::OnceLock,
+};
 
 use super::{
     Cx, Raw, address_of, class_of,
@@ -123,9 +128,9 @@ pub(in crate::isolate) fn last_function(layout: Layout, promise: Raw) -> Option<
 /// The way along the chains of promises.
 pub(in crate::isolate) struct Walk {
     layout: Layout,
-    /// Promises that a job is about to attach something to, with the promises that wait for them.
-    thenables: Vec<(usize, Raw)>,
-    /// How many promises may still be visited.
+    /// By their addresses: promises that a job is about to attach something to, with one that waits for each.
+    thenables: HashMap<usize, Raw>,
+    /// How many promises and reactions may still be visited.
     left: usize,
 }
 
@@ -133,7 +138,8 @@ impl Walk {
     pub(in crate::isolate) fn new(cx: Cx, layout: Layout) -> Self {
         /// That takes some 10 ms.
         const MOST_VISITS: usize = 100_000;
-        Self { layout, thenables: jobs::thenables(cx, layout.jobs), left: MOST_VISITS }
+        let thenables = jobs::thenables(cx, layout.jobs, MOST_VISITS).into_iter().collect();
+        Self { layout, thenables, left: MOST_VISITS }
     }
 
     /// The ends of all chains that begin with a pending promise, to which those that will settle it have so many
@@ -142,21 +148,19 @@ impl Walk {
         let (mut ends, mut visited) = (Vec::new(), HashSet::new());
         let mut open = vec![Step { promise, references: Some(references) }];
         while let Some(step) = open.pop() {
+            let Some(left) = self.left.checked_sub(1) else { return Vec::new() };
+            self.left = left;
             if !is_pending(self.layout, step.promise) || !visited.insert(address_of(step.promise)) {
                 continue;
             }
-            let Some(left) = self.left.checked_sub(1) else { return Vec::new() };
-            self.left = left;
-            let before = open.len();
-            let address = address_of(step.promise);
-            let about_to = self.thenables.iter().filter(|(thenable, _)| *thenable == address);
-            open.extend(about_to.map(|(_, promise)| Step { promise: *promise, references: None }));
-            let is_about_to = open.len() > before;
-            if !is_handled(self.layout, step.promise) && !is_about_to {
+            let about_to = self.thenables.get(&address_of(step.promise)).copied();
+            open.extend(about_to.map(|promise| Step { promise, references: None }));
+            if !is_handled(self.layout, step.promise) && about_to.is_none() {
                 ends.push(step);
-                continue;
             }
             for (fulfilled, rejected) in reactions(self.layout, step.promise) {
+                let Some(left) = self.left.checked_sub(1) else { return Vec::new() };
+                self.left = left;
                 followers(self.layout, fulfilled, rejected, &mut open);
             }
         }

@@ -7,11 +7,9 @@ here, in test_values_out.py and in test_misuse.py.
 
 from __future__ import annotations
 
-import array
 import collections
 import dataclasses
 import datetime as dt
-import decimal
 import enum
 import pathlib
 import re
@@ -215,7 +213,8 @@ def test_an_instance_is_refused(value: object, words: str) -> None:
 def test_a_refusal_names_the_path(value: object, path: str) -> None:
     with pytest.raises(SerializationError) as refused:
         evaluate("1", v=value)
-    assert str(refused.value) == f"{path}: an instance of Pool cannot be cloned; default= can convert it"
+    end = "an instance of Pool cannot be cloned; default= can convert it"
+    assert str(refused.value) == f"{path}: {end}"
 
 
 def test_a_refusal_in_arguments_names_the_argument() -> None:

@@ -253,6 +253,8 @@ export interface CellExecution extends PromiseLike<CellExecutionResult> {
   catch<T = never>(onRejected?: ((reason: unknown) => T | PromiseLike<T>) | null): Promise<CellExecutionResult | T>;
   /** As `Promise.prototype.finally`. */
   finally(onFinally?: (() => void) | null): Promise<CellExecutionResult>;
+  /** The name of the class. */
+  readonly [Symbol.toStringTag]: string;
 }
 
 /** The result of a cell. Of one whose value cannot be cloned `result` is absent, and `uncloned` says why. */

@@ -252,6 +252,8 @@ export interface KitExecution<Result> extends PromiseLike<Result> {
   catch<T = never>(onRejected?: ((reason: unknown) => T | PromiseLike<T>) | null): Promise<Result | T>;
   /** As `Promise.prototype.finally`. */
   finally(onFinally?: (() => void) | null): Promise<Result>;
+  /** The name of the class. */
+  readonly [Symbol.toStringTag]: string;
 }
 
 /** A run of a tool. */

@@ -225,6 +225,8 @@ export interface Execution extends PromiseLike<ToolResult> {
   catch<T = never>(onRejected?: ((reason: unknown) => T | PromiseLike<T>) | null): Promise<ToolResult | T>;
   /** As `Promise.prototype.finally`. */
   finally(onFinally?: (() => void) | null): Promise<ToolResult>;
+  /** The name of the class. */
+  readonly [Symbol.toStringTag]: string;
 }
 
 /** The tool as a model sees it. */

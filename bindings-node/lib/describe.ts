@@ -5,10 +5,10 @@
 
 import { inspect } from 'node:util';
 
-import { borrowEncoder, returnEncoder } from './bridge.js';
+import { borrowEncoder, native, returnEncoder } from './bridge.js';
 import type { Encoder, Numbering } from './encode.js';
 import { misuse } from './misuse.js';
-import { type Misuse, native } from './native.js';
+import type { Misuse } from './native.js';
 import { object, option, refuseUnknownNames, wrongType } from './options.js';
 
 /** Numbers functions and promises. Nothing calls them. A function of the sandbox is shown with its name. */

@@ -99,7 +99,7 @@ test('the text has a limit', () => {
 
 test('misuse of the limit is told', () => {
   assert.throws(() => describe(1, { limit: 0 }), { name: 'RangeError', message: /^limit must be a whole number from 1/ });
-  assert.throws(() => describe(1, { limit: '9' }), { name: 'TypeError', message: "limit must be a number, got a string" });
+  assert.throws(() => describe(1, { limit: '9' }), { name: 'TypeError', message: "limit must be a number, got '9'" });
   assert.throws(() => describe(1, { limits: 9 }), { name: 'TypeError', message: /did you mean 'limit'/ });
 });
 

@@ -21,6 +21,8 @@ import isolane
 import pytest
 from isolane import SerializationError, run_code_sync
 from isolane import kit as kits
+from isolane.environment import ProcessService, TypeScriptEnvironment
+from isolane.notebook import Notebook
 
 UTC = datetime.timezone.utc
 IDENTITY = uuid.UUID("12345678-1234-5678-1234-567812345678")
@@ -82,6 +84,7 @@ class Scalar:
     """A scalar or an array of numpy, as far as this package knows them."""
 
     dtype = Dtype()
+    shape: tuple[int, ...] = ()
 
     def __init__(self, value: object, shape: tuple[int, ...] = ()) -> None:
         self.value = value
@@ -192,7 +195,7 @@ def test_identity_is_kept_also_around_a_circle() -> None:
     assert crossed(circle, "x[0] === x") is True
 
 
-def test_a_million_conversions_deep_is_as_deep_as_memory() -> None:
+def test_data_classes_may_be_deep() -> None:
     chain: Any = None
     for _ in range(5000):
         chain = Node(chain)
@@ -437,3 +440,22 @@ def test_an_object_gives_the_keyword_arguments_of_any_callable() -> None:
     }
     source = "const v = { b: 2, a: 5 }; export default [tool(v), await method(v), await later(v)];"
     assert run_code_sync(source, globals=given).raise_for_status().result == [3, 10, 7]
+
+
+def test_systems_convert_by_their_runtime() -> None:
+    async def ratio() -> Fraction:
+        return Fraction(1, 3)
+
+    async def main() -> None:
+        given = {"ratio": ratio, "half": Fraction(1, 2), "day": datetime.date(2024, 5, 6)}
+        async with isolane.Runtime(default=convert) as runtime:
+            environment = TypeScriptEnvironment(globals=given, runtime=runtime)
+            async with ProcessService(environment=environment) as service:
+                created = await service.create("return [half, day, await ratio()]")
+                record: Any = await service.wait(created["pid"])
+                assert record["output"] == {"result": ["1/2", "2024-05-06", "1/3"]}, record
+            async with Notebook(js={"globals": given, "runtime": runtime}) as notebook:
+                cell = {"language": "js", "code": "half + day + await ratio()"}
+                assert (await notebook.execute({"cells": [cell]})).text == "1/22024-05-061/3"
+
+    asyncio.run(main())

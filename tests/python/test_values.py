@@ -7,11 +7,9 @@ here, in test_values_out.py and in test_misuse.py.
 
 from __future__ import annotations
 
-import array
 import collections
 import dataclasses
 import datetime as dt
-import decimal
 import enum
 import pathlib
 import re
@@ -185,15 +183,10 @@ def test_what_crosses_twice_is_the_same() -> None:
     [
         (Pool(), "an instance of Pool"),
         (object(), "an instance of object"),
-        (User("Ada"), "an instance of User"),
-        (decimal.Decimal(1), "an instance of Decimal"),
         (1j, "an instance of complex"),
         (range(3), "an instance of range"),
         (pathlib.PurePosixPath("/"), "an instance of PurePosixPath"),
-        (dt.date(2000, 1, 1), "an instance of date"),
-        (dt.timedelta(1), "an instance of timedelta"),
         (collections.deque(), "an instance of deque"),
-        (array.array("i"), "an instance of array"),
         ((n for n in [1]), "a generator"),
         (re.compile("a"), "a re.Pattern"),
         (Pattern(), "an instance of Pattern"),
@@ -202,7 +195,7 @@ def test_what_crosses_twice_is_the_same() -> None:
 def test_an_instance_is_refused(value: object, words: str) -> None:
     with pytest.raises(SerializationError) as refused:
         evaluate("1", v=value)
-    assert str(refused.value) == f"globals.v: {words} cannot be cloned"
+    assert str(refused.value) == f"globals.v: {words} cannot be cloned; default= can convert it"
 
 
 @pytest.mark.parametrize(
@@ -220,13 +213,15 @@ def test_an_instance_is_refused(value: object, words: str) -> None:
 def test_a_refusal_names_the_path(value: object, path: str) -> None:
     with pytest.raises(SerializationError) as refused:
         evaluate("1", v=value)
-    assert str(refused.value) == f"{path}: an instance of Pool cannot be cloned"
+    end = "an instance of Pool cannot be cloned; default= can convert it"
+    assert str(refused.value) == f"{path}: {end}"
 
 
 def test_a_refusal_in_arguments_names_the_argument() -> None:
     with pytest.raises(SerializationError) as refused:
         isolane.run_code_sync("export default 1", execute={"args": [1, {2: Pool()}]})
-    assert str(refused.value) == "execute.args[1][2]: an instance of Pool cannot be cloned"
+    end = "an instance of Pool cannot be cloned; default= can convert it"
+    assert str(refused.value) == f"execute.args[1][2]: {end}"
 
 
 def test_a_local_time_that_is_no_time_is_refused() -> None:

@@ -13,6 +13,9 @@ use pyo3::{
 
 use super::classes::{Class, DATE, DECIMAL, ENUM, TIME, TIMEDELTA, UUID};
 
+/// From here on not every integer is a number.
+const FIRST_UNSAFE: f64 = 9_007_199_254_740_992.0;
+
 /// The longest text of an exception in a message.
 const MOST_CHARACTERS: usize = 300;
 
@@ -150,8 +153,6 @@ fn decimal<'py>(value: &Bound<'py, PyAny>) -> Result<Bound<'py, PyAny>, Failure>
         }
         float => float?,
     };
-    /// From here on not every integer is a number.
-    const FIRST_UNSAFE: f64 = 9_007_199_254_740_992.0;
     let number = float.extract::<f64>()?;
     if number.is_nan() || number.abs() < FIRST_UNSAFE {
         return Ok(float);
@@ -202,7 +203,7 @@ fn fields<'py>(value: &Bound<'py, PyAny>) -> Result<Vec<Bound<'py, PyAny>>, Fail
 /// Whether `shape` is the empty tuple, as it is for scalars and for arrays without dimensions.
 fn is_empty_shape(value: &Bound<'_, PyAny>) -> bool {
     let shape = value.getattr("shape").ok();
-    shape.is_some_and(|shape| shape.cast::<PyTuple>().is_ok_and(|shape| shape.is_empty()))
+    shape.is_some_and(|shape| shape.cast::<PyTuple>().is_ok_and(PyTupleMethods::is_empty))
 }
 
 /// The Python object of a scalar of numpy. There is none for some: a moment in nanoseconds would be a bare count, and a

@@ -41,7 +41,7 @@ const MOST_IN_A_ROW: u32 = 50;
 
 /// The most objects inside one another that were converted. A hook may return an object with another one in it, without
 /// an end.
-const MOST_NESTED: u32 = 10_000;
+const MOST_NESTED: u32 = 100_000;
 
 /// The end of the refusal of a value for which there is the hook.
 const HINT: &str = "; default= can convert it";
@@ -272,8 +272,8 @@ impl<'a, 'py> Encoder<'a, 'py> {
         };
         if self.writer.bytes() == written {
             self.seen.remove(&(value.as_ptr() as usize));
-            let bare = ["an instance of ", "an ", "a "].iter();
-            let bare = bare.filter_map(|word| stand_in.strip_prefix(word)).next();
+            let words = ["an instance of ", "an ", "a "];
+            let bare = words.iter().find_map(|word| stand_in.strip_prefix(word));
             self.writer.string(&format!("{MARK}[{}]", bare.unwrap_or(&stand_in)));
         }
         Ok(())

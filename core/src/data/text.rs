@@ -14,19 +14,31 @@ pub(crate) fn termination(reason: Option<&str>) -> String {
 
 const ELLIPSIS: char = '…';
 
-/// The text, cut to at most `limit` bytes including the ellipsis that marks the cut.
+/// The text, cut to at most `limit` bytes including the ellipsis that marks the cut, if that has room.
 pub(crate) fn bounded(mut text: String, limit: usize) -> String {
     if text.len() <= limit {
         return text;
     }
-    text.truncate(text.floor_char_boundary(limit - ELLIPSIS.len_utf8()));
-    text.push(ELLIPSIS);
+    match limit.checked_sub(ELLIPSIS.len_utf8()) {
+        Some(room) => {
+            text.truncate(text.floor_char_boundary(room));
+            text.push(ELLIPSIS);
+        }
+        // The ellipsis itself is too long.
+        None => text.truncate(text.floor_char_boundary(limit)),
+    }
     text
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_limit_without_room_for_the_ellipsis_holds() {
+        let cut = [0, 1, 2, 3].map(|limit| bounded("äbcdef".to_owned(), limit));
+        assert_eq!(cut, ["", "", "ä", "…"]);
+    }
 
     #[test]
     fn leaves_short_texts_alone() {

@@ -104,7 +104,10 @@ impl<'a> Walk<'a> {
     fn member(&mut self, mut frame: Frame) -> Option<()> {
         match &mut frame.kind {
             Kind::Object => {
-                let Some(key) = self.reader.key().ok()? else { return self.close(frame) };
+                let Some(key) = self.reader.key().ok()? else {
+                    self.close(frame);
+                    return Some(());
+                };
                 if frame.items == 0
                     && let Some(class) = self.class_name(key.text)
                 {
@@ -117,7 +120,10 @@ impl<'a> Walk<'a> {
                 key_text(&mut self.text, key.text, self.style.limit);
                 self.text.push_str(": ");
             }
-            Kind::List { left: 0, .. } | Kind::Map { left: 0 } => return self.close(frame),
+            Kind::List { left: 0, .. } | Kind::Map { left: 0 } => {
+                self.close(frame);
+                return Some(());
+            }
             Kind::List { left, .. } if frame.items >= MOST_ITEMS => {
                 let left = *left;
                 return self.close_with_more(frame, left, vec![Skipped::Values(left.into())]);
@@ -149,7 +155,8 @@ impl<'a> Walk<'a> {
             Kind::Sparse { at, length } => {
                 let Some(index) = self.reader.sparse_index().ok()? else {
                     frame.holes = length.saturating_sub(*at);
-                    return self.close(frame);
+                    self.close(frame);
+                    return Some(());
                 };
                 frame.holes = index.saturating_sub(*at);
                 *at = index.saturating_add(1);
@@ -187,11 +194,11 @@ impl<'a> Walk<'a> {
         self.text.push_str(&format!("... {left} more {items}"));
         // The rest of the outermost container is the end of the message.
         let is_last = self.frames.is_empty();
-        self.close(frame)?;
+        self.close(frame);
         if is_last { Some(()) } else { self.skip(rest) }
     }
 
-    fn close(&mut self, mut frame: Frame) -> Option<()> {
+    fn close(&mut self, mut frame: Frame) {
         if frame.holes > 0 {
             let holes = std::mem::take(&mut frame.holes);
             let items = if holes == 1 { "item" } else { "items" };
@@ -208,7 +215,6 @@ impl<'a> Walk<'a> {
             Kind::Sparse { .. } => "]",
         });
         self.shown.insert(frame.index, (frame.start, self.text.len()));
-        Some(())
     }
 
     /// The name of a class with a blank, if the key is one.

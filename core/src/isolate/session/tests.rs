@@ -56,7 +56,7 @@ fn a_value_says_where_it_is_from() {
         assert_eq!(cells.run(source).value_from(), expected, "{source}");
     }
     let shown = cells.run("class Order {} new Order()");
-    assert_eq!(shown.text().as_deref(), Some("[Order]"));
+    assert_eq!(shown.text().as_deref(), Some("Order {}"));
     assert_eq!(shown.uncloned().as_deref(), Some("result: an instance of Order cannot be cloned"));
 }
 

@@ -474,7 +474,7 @@ mod tests {
             name: format!("name{number}"),
             kind: KINDS[number % KINDS.len()],
             kind_of: "Map".to_owned(),
-            size: number.is_multiple_of(2).then_some(2.0),
+            size: number.is_multiple_of(2).then_some(2),
         };
         for count in [0, 1, 5_000] {
             let names: Vec<Name> = (0..count).map(name).collect();

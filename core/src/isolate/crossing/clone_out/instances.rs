@@ -79,10 +79,10 @@ impl Walk<'_> {
     }
 
     /// Writes a container that is too deep to be shown, without its members; returns whether it is one.
-    pub(super) fn is_too_deep(&mut self, value: Raw, class: u32) -> Outcome<bool> {
+    pub(super) fn is_too_deep(&mut self, value: Raw, class: u32) -> bool {
         let levels = self.frames.iter().filter(|frame| !matches!(frame, Frame::Filler { .. }));
         if levels.count() < MOST_LEVELS {
-            return Ok(false);
+            return false;
         }
         if is_array(value) {
             self.enter(value);
@@ -101,9 +101,9 @@ impl Walk<'_> {
             self.writer.undefined();
             self.writer.end_object();
         } else {
-            return Ok(false);
+            return false;
         }
-        Ok(true)
+        true
     }
 
     /// Writes the first elements of an array, and counts the others.

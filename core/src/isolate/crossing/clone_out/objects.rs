@@ -47,7 +47,7 @@ impl Walk<'_> {
             let primitive = cx.call(*value_of, value, &[])?;
             return self.node(primitive.raw());
         }
-        if self.shows_classes && self.is_too_deep(value, class)? {
+        if self.shows_classes && self.is_too_deep(value, class) {
             return Ok(());
         }
         match () {
@@ -155,7 +155,7 @@ impl Walk<'_> {
         self.enter(value);
         self.charge_growth(0);
         let numbers = items.iter().step_by(2).any(is_numeric);
-        self.writer.map_keyed(count((items.len() + left) / 2)?, numbers);
+        self.writer.map_keyed(count(items.len() / 2 + left / 2)?, numbers);
         self.fill(left);
         self.frames.push(Frame::Map { items, next: 0 });
         Ok(())

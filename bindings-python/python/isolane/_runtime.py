@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-import os
 import weakref
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Literal
+from typing import Any
 
 from . import _isolane
 from ._bridge import Bridge, bridge_of
@@ -158,8 +157,8 @@ class Runtime:
             safety_cap_ms: CPU time of one run; waiting for the host does not count. Default
                 300,000.
             max_concurrent_runs: Runs that compute at once. Default 4 per core, at least 8.
-            max_queued_runs: Runs that may wait to compute; `run_code` raises a `QueueFullError` beyond
-                that. Default: any number.
+            max_queued_runs: Runs that may wait to compute; beyond that `run_code` raises a
+                `QueueFullError`. Default: any number.
             max_stuck_threads: Threads that may be stuck in builtins after their run has ended. At
                 that number each new run is `terminated`, by a `SafetyCap`, until one returns; at
                 twice that number so is each run that resumes. Default 32.

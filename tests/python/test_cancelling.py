@@ -11,7 +11,6 @@ import pytest
 from isolane import Runtime, Session, run_code
 
 from ceilings import in_loop
-from isolation import ISOLATION
 
 
 class Calls:
@@ -85,7 +84,7 @@ async def test_the_ends_of_a_run_cancel_its_calls(
     end: Callable[[isolane.CodeExecution, Runtime], Awaitable[None]],
 ) -> None:
     calls = Calls()
-    async with Runtime(isolation=ISOLATION) as runtime:
+    async with Runtime() as runtime:
         source = "await Promise.all([wait(), wait()])"
         handle = runtime.run_code(source, globals={"wait": calls.wait})
         for _ in range(2):

@@ -5,7 +5,8 @@
 // succeed in it. A line that ends in `// → value` (in Python `# → value`), or is followed by a line that
 // begins so, is checked: its expression (of a `console.log` or `print`, the argument) must be deeply
 // equal to the value. Blocks tagged `rust` are documentation tests of the core, of the executors or of environments, and
-// those of docs/packages.md that need packages of npm are run by tests/packages; those of docs/cli.md by `crates/cli`.
+// those of docs/packages.md that need packages of npm are run by tests/packages; those of docs/recipes.md that need
+// libraries for agents by tests/integrations; those of docs/cli.md by `crates/cli`.
 
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
@@ -21,6 +22,9 @@ const SHOWN = ['mermaid', 'sh', 'text'];
 
 /** Whether a block needs packages of npm: `tests/packages/page.test.mjs` runs it. */
 const isBundled = ({ page, tag }) => page === 'docs/packages.md' && /^(js|py|sh) bundled$|^js (entry|shim)$/.test(tag);
+
+/** Whether a block needs libraries for agents: `tests/integrations/page.test.mjs` runs it. */
+const isIntegrated = ({ page, tag }) => page === 'docs/recipes.md' && /^(js|py) integrated$/.test(tag);
 
 /** Whether a block is an example of the command line: `crates/cli/tests/it/page.rs` runs it. */
 const isOfCommandLine = ({ page, tag }) => page === 'docs/cli.md' && (tag === 'console' || /^(json|ts) \S+$/.test(tag));
@@ -42,7 +46,7 @@ test('the README has an example of each language', () => {
 
 test('every block is run, or of a kind that nobody runs', () => {
   const isRun = ({ tag }) => tag === 'rust' || Object.hasOwn(PROGRAMS, tag);
-  const others = examples.filter((block) => !isRun(block) && !SHOWN.includes(block.tag) && !isBundled(block) && !isOfCommandLine(block));
+  const others = examples.filter((block) => !isRun(block) && !SHOWN.includes(block.tag) && !isBundled(block) && !isIntegrated(block) && !isOfCommandLine(block));
   assert.deepEqual(others.map(({ page, line, tag }) => `${page}:${line} (${tag})`), []);
 });
 

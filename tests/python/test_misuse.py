@@ -97,7 +97,8 @@ def test_an_unknown_option_of_a_run(name: str, key: str, hint: str) -> None:
         for place in (isolane, runtime):
             with pytest.raises(TypeError) as refused:
                 getattr(place, name)("export default 1", **options)
-            assert str(refused.value) == f"{name}() got an unexpected keyword argument '{key}'{hint}"
+            said = f"{name}() got an unexpected keyword argument '{key}'{hint}"
+            assert str(refused.value) == said
 
 
 @pytest.mark.parametrize("name", ["run", "run_sync", "call", "call_sync"])

@@ -117,6 +117,10 @@ class Cell(Run):
     def end(self, result: CodeExecutionResult) -> None:
         super().end(as_kind(self._kind, result))
 
+    def gives_calls_up(self, result: CodeExecutionResult) -> bool:
+        # The calls of a cell belong to the session, unless that is as if the cell had not been.
+        return as_kind(CellExecutionResult, result).session != "kept"
+
     def orphan(self, reason: str) -> None:
         super().orphan(reason)
         session = self._known_session()

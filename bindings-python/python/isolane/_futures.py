@@ -132,6 +132,16 @@ def fail_all(
         loop.call_soon(fail_all, futures, loop, why)
 
 
+def cancel_all(
+    tasks: collections.deque[asyncio.Future[Any]], loop: asyncio.AbstractEventLoop
+) -> None:
+    """Cancels tasks of the loop that runs here, some in each turn of it: there may be many."""
+    for _ in range(min(len(tasks), _MOST_FUTURES)):
+        tasks.popleft().cancel()
+    if tasks and not loop.is_closed():
+        loop.call_soon(cancel_all, tasks, loop)
+
+
 def fail_everywhere(futures: Iterable[asyncio.Future[Any]], why: str) -> None:
     """Fails futures of any loops, each on its own loop."""
     by_loop: dict[asyncio.AbstractEventLoop, collections.deque[asyncio.Future[Any]]] = {}

@@ -7,6 +7,7 @@ host's awaitables settle inside; and futures for the sandbox's numbers.
 from __future__ import annotations
 
 import asyncio
+import collections
 import sys
 import threading
 import types
@@ -17,6 +18,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from ._futures import (
     SETTLED,
     SandboxFuture,
+    cancel_all,
     fail,
     fail_everywhere,
     is_elsewhere,
@@ -72,7 +74,10 @@ class Promises:
         with _numbering:
             self._given += 1
             number = self._given
-        self._watch(run, number, awaitable)
+        # What the caller hands over is no call: the options of a run, and the values of a session,
+        # whose reference is weak.
+        is_call = run.has_started and run.reference is run
+        self._watch(run, number, awaitable, is_call=is_call)
         return number
 
     def own(self, number: int) -> asyncio.Future[Any] | None:
@@ -85,14 +90,14 @@ class Promises:
         loop = run.loop
         runs_here = asyncio._get_running_loop() is loop
         if not (_EAGER and runs_here and loop.get_task_factory() is None):
-            self._watch(run, number, coroutine)
+            self._watch(run, number, coroutine, is_call=True)
             return
         eager: Any = asyncio.Task
         task = run.context.copy().run(eager, coroutine, loop=loop, eager_start=True)
         if task.done():
             self.done(run, number, task)
         else:
-            self._watch(run, number, task, is_own_task=True)
+            self._watch(run, number, task, is_own_task=True, is_call=True)
 
     def send(self, run: Run, number: int, ok: bool, value: Any) -> None:
         """Sends a completion to the sandbox, under that number."""
@@ -111,6 +116,20 @@ class Promises:
             if completion.number > since and completion.forget(run):
                 self._own.pop(completion.number, None)
                 self._completions.pop(key, None)
+
+    def cancel_calls(self, was_ended: Callable[[Run], bool]) -> None:
+        """Cancels the tasks of host functions that such runs have called, and that nobody awaits
+        any more. Tasks and futures of the caller's own are left alone."""
+        by_loop: dict[asyncio.AbstractEventLoop, collections.deque[asyncio.Future[Any]]] = {}
+        for completion in tuple(self._completions.values()):
+            task = completion.task_of_call(was_ended)
+            if task is not None:
+                by_loop.setdefault(task.get_loop(), collections.deque()).append(task)
+        for loop, tasks in by_loop.items():
+            if loop is asyncio._get_running_loop():
+                cancel_all(tasks, loop)
+            else:
+                on_loop(loop, cancel_all, tasks, loop)
 
     def abandon(self, loop: asyncio.AbstractEventLoop) -> None:
         """Rejects the awaitables that are pending on a loop that has closed, and forgets the
@@ -142,7 +161,13 @@ class Promises:
             on_loop(loop, future.add_done_callback, completion.callback(future))
 
     def _watch(
-        self, run: Run, number: int, awaitable: Awaitable[Any], is_own_task: bool = False
+        self,
+        run: Run,
+        number: int,
+        awaitable: Awaitable[Any],
+        *,
+        is_own_task: bool = False,
+        is_call: bool = False,
     ) -> None:
         """Sends the completion of an awaitable to the sandbox, under that number."""
         if run.is_over:
@@ -158,7 +183,7 @@ class Promises:
         run.visits_loop()
         is_own_task = is_own_task or future is not awaitable
         tasks = self._tasks if is_own_task else None
-        completion = _Completion(run, number, future, tasks, run.loop)
+        completion = _Completion(run, number, future, tasks, run.loop, is_call)
         self._completions[id(future)] = completion
         if is_own_task:
             self._tasks.add(future)
@@ -268,7 +293,7 @@ class Promises:
 class _Completion:
     """The callback of an awaitable of the host. It refers to the run until the run has ended."""
 
-    __slots__ = ("_loop", "_reference", "_tasks", "future", "number")
+    __slots__ = ("_is_call", "_loop", "_reference", "_tasks", "future", "number")
 
     def __init__(
         self,
@@ -277,7 +302,9 @@ class _Completion:
         future: asyncio.Future[Any],
         tasks: set[asyncio.Future[Any]] | None,
         loop: asyncio.AbstractEventLoop,
+        is_call: bool = False,
     ) -> None:
+        self._is_call = is_call
         self._reference: Run | weakref.ref[Run] | None = run.reference
         self._loop = loop
         self.future: asyncio.Future[Any] | None = future
@@ -317,6 +344,13 @@ class _Completion:
         if self._tasks is not None:
             future.cancel()
         return True
+
+    def task_of_call(self, was_ended: Callable[[Run], bool]) -> asyncio.Future[Any] | None:
+        """The task, if it was made here for a call of such a run and is pending."""
+        run = self._run()
+        if run is None or self._tasks is None or not self._is_call or not was_ended(run):
+            return None
+        return self.future
 
     def abandon(self, loop: asyncio.AbstractEventLoop) -> None:
         """Rejects the promise if it belongs to that loop."""

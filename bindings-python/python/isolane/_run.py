@@ -339,7 +339,15 @@ class Run:
         elif isinstance(outcome, Exception):
             self.end(unreadable(outcome, reports))
         else:
-            self.end(read_result(outcome, reports, self.find_throw))
+            result = read_result(outcome, reports, self.find_throw)
+            if self.gives_calls_up(result):
+                self._promises.cancel_calls(lambda run: run is self)
+            self.end(result)
+
+    def gives_calls_up(self, result: CodeExecutionResult) -> bool:
+        """Whether the calls of the run are cancelled, because the run was ended. A run that ends by
+        itself lets them go on."""
+        return result.status in ("terminated", "memory")
 
     def find_throw(self, answered: Answered) -> BaseException | None:
         """The exception that answered a call, or that a promise was rejected with."""

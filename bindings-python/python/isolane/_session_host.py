@@ -201,6 +201,7 @@ class SessionHost(Run):
     def was_reset(self, place: int) -> None:
         """Fails the promises of the sandbox from before a reset, which came after that place."""
         self._promises.lose(lambda future: future.place <= place, _RESET)
+        self._promises.cancel_calls(lambda run: run is not self and run.place <= place)
 
     def finish(self) -> None:
         """Releases everything, because the session is closed."""
@@ -209,6 +210,7 @@ class SessionHost(Run):
         self.has_ended = True
         self._promises.lose(lambda _: True, _CLOSED)
         if not self.remote.forked():
+            self._promises.cancel_calls(lambda _: True)
             self.native.end()
         self._release()
         self.sink = None

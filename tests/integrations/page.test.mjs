@@ -1,0 +1,82 @@
+// The recipes that use libraries for agents, carried out with scripted models.
+//
+// In: the blocks of `docs/recipes.md` that are tagged `js integrated` and `py integrated`. Out: a test for each, in which
+// `model` is a model of the library that answers as a model would. The program that prepares the test installs the
+// libraries: `npm run test:integrations`.
+
+import assert from 'node:assert/strict';
+import { execFile } from 'node:child_process';
+import { mkdirSync, rmSync, symlinkSync } from 'node:fs';
+import { after, before, test } from 'node:test';
+import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
+
+import { ROOT, blocks } from '../docs/markdown.mjs';
+import { CEILING_MS, hostProgram, pythonProgram, run } from '../docs/programs.mjs';
+
+const PAGE = 'docs/recipes.md';
+const here = fileURLToPath(new URL('.', import.meta.url));
+// Below the root, so that programs there find `isolane`.
+const folder = fileURLToPath(new URL('target/integrations-page/', ROOT));
+
+before(() => {
+  rmSync(folder, { recursive: true, force: true });
+  mkdirSync(folder, { recursive: true });
+  symlinkSync(`${here}node_modules`, `${folder}node_modules`, 'junction');
+});
+
+after(() => rmSync(folder, { recursive: true, force: true }));
+
+const CODE = "const open = await orders({ status: 'open' }); export default open.map((order) => order.customer);";
+
+/** Calls the tool with code that has a mistake, then with code that has none, and answers with the result. */
+const SDK_MODEL = `
+  import { MockLanguageModelV3 } from 'ai/test';
+  const usage = { inputTokens: { total: 1, noCache: 1, cacheRead: 0, cacheWrite: 0 }, outputTokens: { total: 1, text: 1, reasoning: 0 } };
+  const answer = (content, unified) => ({ content: [content], finishReason: { unified, raw: undefined }, usage, warnings: [] });
+  const call = (code) => answer({ type: 'tool-call', toolCallId: code, toolName: 'run_code', input: JSON.stringify({ code }) }, 'tool-calls');
+  const model = new MockLanguageModelV3({
+    doGenerate: async ({ prompt }) => {
+      const output = prompt.at(-1).role === 'tool' ? prompt.at(-1).content[0].output.value : undefined;
+      if (output === undefined) return call('export default order');
+      if (output.error?.startsWith("ReferenceError: order is not defined")) return call(${JSON.stringify(CODE)});
+      return answer({ type: 'text', text: output.result.join() }, 'stop');
+    },
+  });
+`;
+
+const PYDANTIC_MODEL = `
+from pydantic_ai.messages import ModelResponse, TextPart, ToolCallPart
+from pydantic_ai.models.function import FunctionModel
+
+def respond(messages, info):
+    part = messages[-1].parts[-1]
+    if part.part_kind == "user-prompt":
+        return ModelResponse(parts=[ToolCallPart("run_code", {"code": "export default order"})])
+    if "order is not defined" in str(part.content):
+        return ModelResponse(parts=[ToolCallPart("run_code", {"code": ${JSON.stringify(CODE)}})])
+    return ModelResponse(parts=[TextPart(",".join(part.content))])
+
+model = FunctionModel(respond)
+`;
+
+const found = (tag) => blocks(PAGE).filter((block) => block.tag === tag);
+
+test('the page has a recipe of each language', () => {
+  assert.deepEqual(['js integrated', 'py integrated'].map((tag) => found(tag).length), [1, 1]);
+});
+
+for (const { tag, line, text } of found('js integrated')) {
+  test(`${PAGE}:${line} (${tag})`, { timeout: CEILING_MS }, async () => {
+    const { code, output } = await run(tag, SDK_MODEL + hostProgram(text), folder);
+    assert.equal(code, 0, output);
+  });
+}
+
+for (const { tag, line, text } of found('py integrated')) {
+  test(`${PAGE}:${line} (${tag})`, { timeout: CEILING_MS }, async () => {
+    const env = { ...process.env, PYTHONPATH: fileURLToPath(new URL('bindings-python/python', ROOT)) };
+    const program = PYDANTIC_MODEL + pythonProgram(text);
+    await promisify(execFile)(`${here}.venv/bin/python`, ['-c', program], { cwd: folder, env, timeout: CEILING_MS });
+  });
+}

@@ -46,6 +46,8 @@ test('two tarballs are all that an empty folder needs', { timeout: CEILING_MS, s
   assert.deepStrictEqual(readdirSync(join(home, 'node_modules')).filter((name) => !name.startsWith('.')).sort(), ['isolane', `isolane-${triple}`]);
   const use = `runCode('export default f(1)', { globals: { f: (n) => n + 41 } }).then((r) => console.log(r.result))`;
   assert.equal(node(home, `const { runCode } = require('isolane'); ${use}`), '42');
+  const program = join(home, 'node_modules', '.bin', 'isolane');
+  assert.equal(execFileSync(program, ['run', '-', '--isolation', 'process'], { input: 'export default 42', encoding: 'utf8' }), '42\n');
   assert.equal(node(home, `import { runCode } from 'isolane'; ${use}`, '--input-type=module'), '42');
   const tool = `const kit = new Kit({ state: true }); kit.runTool('await state.set("n", 42); return state.get("n")').then((r) => console.log(r.result)).finally(() => kit.close())`;
   assert.equal(node(home, `const { Kit } = require('isolane/kit'); ${tool}`), '42');

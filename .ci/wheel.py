@@ -29,7 +29,7 @@ with Kit(state=True) as kit:
 
 program = Path(sys.executable).with_name("isolane")
 command = [program, "run", "-", "--isolation", "process"]
-assert subprocess.run(command, input=b"export default 42", capture_output=True).stdout == b"42\n"
+assert subprocess.check_output(command, input=b"export default 42") == b"42\n"
 
 model = ScriptedModel()
 model.push_text("```ts\n40 + 2\n```")

@@ -7,7 +7,6 @@ import subprocess
 import sys
 from typing import Any
 
-
 import pytest
 
 CEILING_S = 120

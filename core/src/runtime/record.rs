@@ -292,7 +292,11 @@ impl Record {
             (End::Asked | End::Broken, None) => {
                 let message = "the sandbox itself failed; please report this".to_owned();
                 let error = failed("InternalError", message);
-                (Status::Error, None, error.map(|error| ExecutionError { is_failure: true, ..error }))
+                (
+                    Status::Error,
+                    None,
+                    error.map(|error| ExecutionError { is_failure: true, ..error }),
+                )
             }
         }
     }

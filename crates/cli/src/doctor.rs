@@ -72,10 +72,7 @@ fn platform() -> String {
 }
 
 /// Runs something there; gives the confinement that its worker had, or the reason why it did not run.
-async fn attempt(
-    installation: &Installation,
-    place: Place,
-) -> Result<Option<Confinement>, String> {
+async fn attempt(installation: &Installation, place: Place) -> Result<Option<Confinement>, String> {
     let runtime = installation.runtime(place);
     let runtime =
         runtime.map_err(|ended| ended.message().unwrap_or("it did not start").to_owned())?;

@@ -42,11 +42,8 @@ pub(crate) async fn run(
     if let Some(error) = streams.failure() {
         return Err(Ended::unwritten(&error));
     }
-    let written = if is_json {
-        streams::out(&result_json::line(&result))
-    } else {
-        show(&result, &sources)
-    };
+    let written =
+        if is_json { streams::out(&result_json::line(&result)) } else { show(&result, &sources) };
     written.map_err(|error| Ended::unwritten(&error))?;
     let code = signal.filter(|_| result.status == Status::Terminated);
     Ok(code.unwrap_or_else(|| exit::code_of(&result)))

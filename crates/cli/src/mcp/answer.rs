@@ -36,7 +36,8 @@ pub(super) fn of_names(names: &[Name]) -> CallToolResult {
         text.push(&line(name));
     }
     let form = |name: &Name| {
-        let mut form = json!({ "name": name.name, "kind": name.kind.as_str(), "type": name.kind_of });
+        let mut form =
+            json!({ "name": name.name, "kind": name.kind.as_str(), "type": name.kind_of });
         if let (Some(size), Json::Object(fields)) = (name.size, &mut form) {
             fields.insert("size".to_owned(), whole(size));
         }
@@ -117,7 +118,9 @@ fn structured(result: &ExecutionResult, is_cell: bool) -> Json {
     fields.insert("reports".to_owned(), Json::Array(reports.collect()));
     let logs = result.logs.iter().filter_map(|log| {
         let args = room.json("logs", &log.args)?;
-        Some(json!({ "level": log.level.as_str(), "args": args, "timestamp": whole(log.timestamp) }))
+        Some(
+            json!({ "level": log.level.as_str(), "args": args, "timestamp": whole(log.timestamp) }),
+        )
     });
     fields.insert("logs".to_owned(), Json::Array(logs.collect()));
     if !room.left_out.is_empty() {

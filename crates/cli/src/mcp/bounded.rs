@@ -66,7 +66,11 @@ mod tests {
         let text = text.finish();
         assert!(text.len() < 2 * HALF + 100);
         assert!(text.starts_with("äöü äöü ") && text.ends_with("äöü end"));
-        assert!(text.contains("\n… 37235 bytes are left out …\n"), "{}", &text[HALF - 4..HALF + 60]);
+        assert!(
+            text.contains("\n… 37235 bytes are left out …\n"),
+            "{}",
+            &text[HALF - 4..HALF + 60]
+        );
     }
 
     #[test]

@@ -112,7 +112,8 @@ fn a_session_keeps_what_its_cells_declare() {
 fn a_canceled_cell_ends_and_is_undone() {
     let mut host = Host::ready(&[]);
     host.call("run_cell", &json!({ "session": "a", "code": "let n = 1" }));
-    let id = host.begin("run_cell", &json!({ "session": "a", "code": format!("n = 2; {ENDLESS}") }));
+    let id =
+        host.begin("run_cell", &json!({ "session": "a", "code": format!("n = 2; {ENDLESS}") }));
     let progress = json!({ "progressToken": id, "progress": 1.0, "message": "begun" });
     assert_eq!(host.note()["params"], progress);
     host.cancel(id);
@@ -210,7 +211,8 @@ fn misuse_names_the_field() {
         assert_eq!(host.text(tool, &arguments), (text.to_owned(), true));
     }
     let answer = host.ask("tools/call", &json!({ "name": "run_shell", "arguments": {} }));
-    let message = "there is no tool 'run_shell'; tools are run_code, run_cell, list_names, reset_session";
+    let message =
+        "there is no tool 'run_shell'; tools are run_code, run_cell, list_names, reset_session";
     assert_eq!(answer["error"], json!({ "code": -32602, "message": message }));
 }
 
@@ -227,7 +229,10 @@ fn messages_that_are_none_harm_nobody() {
         "{ \"jsonrpc\": \"2.0\", \"id\": null, \"method\": \"ping\" }",
         "{ \"jsonrpc\": \"2.0\", \"method\": \"notifications/cancelled\", \"params\": { \"requestId\": 700 } }",
         &"[".repeat(100_000),
-        &format!("{{ \"jsonrpc\": \"2.0\", \"id\": 901, \"method\": \"{}\" }}", "m".repeat(100_000)),
+        &format!(
+            "{{ \"jsonrpc\": \"2.0\", \"id\": 901, \"method\": \"{}\" }}",
+            "m".repeat(100_000)
+        ),
         "\u{0}\u{feff}",
     ] {
         host.send(line);

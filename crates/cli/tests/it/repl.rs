@@ -46,8 +46,10 @@ fn an_error_has_the_line_of_its_cell() {
     let lines = "function f() { null.x }\n1 1\nf()\n'on'\n";
     let (code, stdout, stderr) = repl(&folder, &[], lines);
     assert_eq!((code, stdout.as_str()), (Some(0), "on\n"));
-    let places: Vec<&str> =
-        stderr.lines().filter_map(|line| line.split_once("  <cell ").map(|(_, place)| place)).collect();
+    let places: Vec<&str> = stderr
+        .lines()
+        .filter_map(|line| line.split_once("  <cell ").map(|(_, place)| place))
+        .collect();
     assert_eq!(places, ["2>:1:2", "1>:1:16"], "{stderr}");
     assert!(stderr.contains("  1 | function f() { null.x }\n"), "{stderr}");
 }
@@ -55,7 +57,8 @@ fn an_error_has_the_line_of_its_cell() {
 #[test]
 fn commands_begin_with_a_dot() {
     let folder = TempDir::new().expect("a folder");
-    fs::write(folder.path().join("lib.ts"), "const half = (n: number) => n / 2;\n").expect("a file");
+    fs::write(folder.path().join("lib.ts"), "const half = (n: number) => n / 2;\n")
+        .expect("a file");
     let lines = ".load lib.ts\nlet n = half(5)\nnull.x\n.names\n.save all.ts\n.reset\n.names\ntypeof n\n.5 * 2\n.nothing\n\
                  .load no.ts\n.exit\n'not reached'\n";
     let (code, stdout, stderr) = repl(&folder, &[], lines);

@@ -87,7 +87,9 @@ fn a_token_is_asked_for() {
     let file = folder.path().join("token");
     fs::write(&file, format!("{TOKEN}\n")).expect("a file");
     let flag = ["--token-file", file.to_str().expect("UTF-8")];
-    for (child, address) in [start(&flag, Some("another-token-of-26-characters")), start(&[], Some(TOKEN))] {
+    for (child, address) in
+        [start(&flag, Some("another-token-of-26-characters")), start(&[], Some(TOKEN))]
+    {
         assert_eq!(post(&address, "", "1").0, 401);
         let header = format!("\r\nauthorization: Bearer {TOKEN}");
         assert_eq!(post(&address, &header, "1").0, 201);
@@ -109,7 +111,10 @@ fn misuse_has_its_exit_code() {
             &["--concurrency", "0"],
             "error: concurrency must be a whole number from 1 to 1000000, got 0\n",
         ),
-        (&["--global", "output=1"], "error: globals.output is the environment's: choose another name\n"),
+        (
+            &["--global", "output=1"],
+            "error: globals.output is the environment's: choose another name\n",
+        ),
         (
             &["--rate", "0"],
             "error: rate_limit.per_second must be more than 0 and at most 1000000, got 0\n",

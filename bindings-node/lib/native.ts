@@ -262,6 +262,8 @@ export interface Native {
   answerExecution(bridge: number, work: number, number: number, result: NativeOutput): void;
   refuseExecution(bridge: number, work: number, number: number, kind: string, message: string): void;
   executionOutput(bridge: number, work: number, number: number, isStdout: boolean, bytes: Uint8Array): void;
+  /** Runs a command to its end, on this thread, and returns its exit code. */
+  runCommand(words: readonly string[], workerFolder: string): number;
   openRuntime(options: Record<string, number | string>, workerFolder: string): NativeRuntime | Misuse;
   /** All options of a set. */
   optionDeclarations(set: OptionSet): NativeOption[];

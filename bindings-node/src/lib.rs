@@ -11,6 +11,7 @@
 //! | `events.rs` | `HostEvent` |
 //! | `session.rs` `session_options.rs` | `SessionHandle`, and the requests of sessions |
 //! | `answers.rs` | answers of sessions that arrive later |
+//! | `command.rs` | nothing: the command line, for `cli.mjs` |
 //! | `door.rs` | `System`: systems, and their calls, which are runs here |
 //! | `execution.rs` | `RunHandle`: the operations on a run |
 //! | `host.rs` | `MailboxHost`: the wake-up of the thread that started a run |
@@ -29,6 +30,7 @@
 mod answers;
 mod bridge;
 mod collisions;
+mod command;
 mod door;
 mod error;
 mod events;

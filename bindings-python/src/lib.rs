@@ -14,6 +14,7 @@
 //! | `door.rs` | `System`: systems, and their calls, which are runs here |
 //! | `host.rs` | `Mailbox`: the events of a run, for the thread or loop that started it |
 //! | `message.rs` | messages, read at once or in several turns of a loop |
+//! | `command.rs` | nothing: the command line, for `__main__.py` |
 //! | `kit.rs` | `Kit`, and the kit's part of an outcome |
 //! | `native.rs` | `NativeFunction`: a function that is answered in Rust |
 //! | `session.rs` | `Session`: the operations on a session, and their answers |
@@ -23,6 +24,7 @@
 //! | `error.rs` | `Error` |
 //! | `interpreter.rs` | nothing: it refuses sub-interpreters |
 
+mod command;
 mod door;
 mod error;
 mod execution;
@@ -63,6 +65,7 @@ fn isolane_module(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<session::PyAnswer>()?;
     module.add_class::<session::PySession>()?;
     module.add_class::<value::Functions>()?;
+    module.add_function(wrap_pyfunction!(command::run_command, module)?)?;
     module.add_function(wrap_pyfunction!(door::open_system, module)?)?;
     module.add_function(wrap_pyfunction!(executors::check_loop, module)?)?;
     module.add_function(wrap_pyfunction!(executors::check_session, module)?)?;

@@ -118,7 +118,8 @@ fn cell_fields(cell: CellOutcome) -> CellFields {
 const STEPS_PER_LOG: u32 = 16;
 
 fn error_fields(py: Python<'_>, error: ExecutionError) -> PyResult<Bound<'_, PyAny>> {
-    let ExecutionError { name, message, stack, specifier, filename, line, column, cause } = error;
+    let ExecutionError { name, message, stack, specifier, filename, line, column, cause, .. } =
+        error;
     let cause = match cause {
         Some(cause) => cause_field(py, &cause)?,
         None => py.None().into_bound(py),

@@ -6,7 +6,10 @@ notebook, and a process that a client posts over HTTP.
 
 import asyncio
 import json
+import subprocess
+import sys
 import urllib.request
+from pathlib import Path
 
 import isolane
 from isolane.environment import ProcessService
@@ -23,6 +26,10 @@ with isolane.Runtime(isolation="process") as runtime:
 with Kit(state=True) as kit:
     tool = "await state.set('n', args.n); return state.get('n')"
     assert kit.run_tool_sync(tool, args={"n": 42}).result == 42
+
+program = Path(sys.executable).with_name("isolane")
+command = [program, "run", "-", "--isolation", "process"]
+assert subprocess.check_output(command, input=b"export default 42") == b"42\n"
 
 model = ScriptedModel()
 model.push_text("```ts\n40 + 2\n```")

@@ -32,6 +32,7 @@ __all__ = [
     "open_session",
     "open_system",
     "option_names",
+    "run_command",
     "start",
 ]
 
@@ -230,6 +231,7 @@ def check_loop(
     executor: CodeExecutor | None,
     traits: tuple[bool, int, float | None, bool, list[tuple[str, str]]] | None,
 ) -> None: ...
+def run_command(arguments: list[str], worker_folder: Path) -> int: ...
 def check_session(owner: Any, arguments: dict[str, object]) -> None: ...
 def open_session(runtime: Runtime | None, owner: Any, arguments: dict[str, object]) -> Session: ...
 def start(

@@ -272,7 +272,12 @@ fn broken() -> ExecutionResult {
         result: None,
         reports: Vec::new(),
         logs: Vec::new(),
-        error: Some(ExecutionError { name, message, ..ExecutionError::default() }),
+        error: Some(ExecutionError {
+            name,
+            message,
+            is_failure: true,
+            ..ExecutionError::default()
+        }),
         duration_ms: 0.0,
         memory_used_bytes: None,
         cell: None,

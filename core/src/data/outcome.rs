@@ -70,6 +70,9 @@ pub struct ExecutionError {
     /// The cause, if it is known: for example a throw of a host function. With the Rust face it is the host's own
     /// error, which [`StatusError`](crate::StatusError) has as its source.
     pub cause: Option<Cause>,
+    /// Whether the library or a worker failed, and the code did not: the error has the name `InternalError` or
+    /// `WorkerLost`, which code may choose too.
+    pub is_failure: bool,
 }
 
 impl ExecutionError {

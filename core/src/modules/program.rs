@@ -547,6 +547,7 @@ pub(super) fn unlinked(error: LinkError) -> Unlinked {
         line: error.position.map(|position| position.line),
         column: error.position.map(|position| position.column),
         cause: None,
+        is_failure: false,
     }))
 }
 

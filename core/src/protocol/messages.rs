@@ -633,6 +633,8 @@ fn read_error(fields: &mut Fields) -> Result<ExecutionError, Unreadable> {
         line: fields.option(Fields::u32)?,
         column: fields.option(Fields::u32)?,
         cause: fields.option(read_cause)?,
+        // A worker that has failed says so in another way, or is lost.
+        is_failure: false,
     })
 }
 

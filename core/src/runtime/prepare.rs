@@ -62,7 +62,8 @@ fn no_instance(is_extended: bool) -> End {
     match extension_fault().filter(|_| is_extended) {
         Some(message) => {
             let name = "InternalError".to_owned();
-            let error = ExecutionError { name, message, ..ExecutionError::default() };
+            let error =
+                ExecutionError { name, message, is_failure: true, ..ExecutionError::default() };
             End::Failed(Status::Error, Box::new(error))
         }
         None => End::Memory,

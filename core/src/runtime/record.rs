@@ -302,7 +302,12 @@ impl Record {
             (End::Failed(status, error), None) => (status, None, Some(*error)),
             (End::Asked | End::Stopped(_) | End::Broken, None) => {
                 let message = "the sandbox itself failed; please report this".to_owned();
-                (Status::Error, None, failed("InternalError", message))
+                let error = failed("InternalError", message);
+                (
+                    Status::Error,
+                    None,
+                    error.map(|error| ExecutionError { is_failure: true, ..error }),
+                )
             }
         }
     }

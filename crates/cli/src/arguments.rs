@@ -7,6 +7,8 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use isolane::Isolation;
 
+use crate::serve::ServeArguments;
+
 /// Runs JavaScript and TypeScript in an isolate, with exactly the capabilities that you hand over.
 #[derive(Debug, Parser)]
 #[command(
@@ -29,6 +31,17 @@ pub(crate) enum Command {
     /// Compile and link a file; nothing of it runs.
     #[command(after_help = "Example:\n  isolane check total.ts --modules lib")]
     Check(CodeArguments),
+    /// Run code line by line, in a session.
+    #[command(after_help = "Example:\n  isolane repl --import shop=shop.json --timeout 10s")]
+    Repl(ReplArguments),
+    /// Answer clients over HTTP: they submit code, and read what it does.
+    #[command(after_help = "Example:\n  isolane serve --port 0 --concurrency 4 --memory 64m")]
+    Serve(Box<ServeArguments>),
+    /// Be a server of the Model Context Protocol on stdin and stdout, for the host of a model.
+    #[command(
+        after_help = "Example, as a host is told of it:\n  { \"mcpServers\": { \"isolane\": { \"command\": \"isolane\", \"args\": [\"mcp\"] } } }"
+    )]
+    Mcp(McpArguments),
     /// Say what this machine offers: versions, isolations, each item of confinement.
     #[command(after_help = "Example:\n  isolane doctor --require network,system_calls")]
     Doctor(DoctorArguments),
@@ -44,6 +57,22 @@ pub(crate) struct CodeArguments {
     /// The arguments of that export, a JSON array.
     #[arg(long, value_name = "JSON")]
     pub(crate) args: Option<String>,
+    #[command(flatten)]
+    pub(crate) given: GivenArguments,
+    /// The time after which the run is ended: 2s, 500ms, 1m.
+    #[arg(long, value_parser = time)]
+    pub(crate) timeout: Option<u64>,
+    /// Where the code runs.
+    #[arg(long, value_enum, default_value_t = Place::Thread)]
+    pub(crate) isolation: Place,
+    /// Print the whole result as one line of JSON.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// What is handed to code, and how much it may hold.
+#[derive(Args, Debug)]
+pub(crate) struct GivenArguments {
     /// A global of the code.
     #[arg(long = "global", value_name = "NAME=JSON")]
     pub(crate) globals: Vec<String>,
@@ -54,17 +83,29 @@ pub(crate) struct CodeArguments {
     #[arg(long, value_name = "DIR")]
     pub(crate) modules: Option<PathBuf>,
     /// The most memory that the code may hold: 64m, 512k, 1g.
-    #[arg(long, value_parser = memory)]
+    #[arg(long, value_parser = bytes)]
     pub(crate) memory: Option<u64>,
-    /// The time after which the run is ended: 2s, 500ms, 1m.
-    #[arg(long, value_parser = timeout)]
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct ReplArguments {
+    #[command(flatten)]
+    pub(crate) given: GivenArguments,
+    /// The time after which a cell is ended: 2s, 500ms, 1m.
+    #[arg(long, value_parser = time)]
     pub(crate) timeout: Option<u64>,
     /// Where the code runs.
     #[arg(long, value_enum, default_value_t = Place::Thread)]
     pub(crate) isolation: Place,
-    /// Print the whole result as one line of JSON.
-    #[arg(long)]
-    pub(crate) json: bool,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct McpArguments {
+    #[command(flatten)]
+    pub(crate) given: GivenArguments,
+    /// Where the code runs.
+    #[arg(long, value_enum, default_value_t = Place::Process)]
+    pub(crate) isolation: Place,
 }
 
 #[derive(Args, Debug)]
@@ -96,17 +137,27 @@ impl From<Place> for Isolation {
 }
 
 /// Bytes from `64m`.
-fn memory(text: &str) -> Result<u64, String> {
+pub(crate) fn bytes(text: &str) -> Result<u64, String> {
     const UNITS: [(&str, u64); 4] = [("", 1), ("k", 1 << 10), ("m", 1 << 20), ("g", 1 << 30)];
     scaled(&text.to_ascii_lowercase(), &UNITS)
         .ok_or_else(|| "a number with k, m or g, such as 64m".to_owned())
 }
 
 /// Milliseconds from `2s`.
-fn timeout(text: &str) -> Result<u64, String> {
-    const UNITS: [(&str, u64); 4] = [("ms", 1), ("s", 1_000), ("m", 60_000), ("h", 3_600_000)];
-    scaled(text, &UNITS).ok_or_else(|| "a number with ms, s, m or h, such as 2s".to_owned())
+pub(crate) fn time(text: &str) -> Result<u64, String> {
+    const UNITS: [(&str, u64); 5] =
+        [("ms", 1), ("s", 1_000), ("m", 60_000), ("h", 3_600_000), ("d", 86_400_000)];
+    scaled(text, &UNITS).ok_or_else(|| "a number with ms, s, m, h or d, such as 2s".to_owned())
 }
+
+/// Milliseconds from `2s`; no end from `none`.
+pub(crate) fn time_or_none(text: &str) -> Result<Limit, String> {
+    if text == "none" { Ok(Limit(None)) } else { time(text).map(|ms| Limit(Some(ms))) }
+}
+
+/// A time that may be without an end.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Limit(pub(crate) Option<u64>);
 
 /// A number with a unit, as a whole number of the smallest unit.
 fn scaled(text: &str, units: &[(&str, u64)]) -> Option<u64> {
@@ -122,11 +173,11 @@ mod tests {
 
     #[test]
     fn numbers_have_units() {
-        assert_eq!(memory("64M"), Ok(64 << 20));
-        assert_eq!(memory("1000"), Ok(1000));
-        assert_eq!((timeout("2s"), timeout("500ms")), (Ok(2000), Ok(500)));
+        assert_eq!(bytes("64M"), Ok(64 << 20));
+        assert_eq!(bytes("1000"), Ok(1000));
+        assert_eq!((time("2s"), time("500ms")), (Ok(2000), Ok(500)));
         for wrong in ["2", "s", "-1s", "1.5s", "0s", "99999999999999999999s", ""] {
-            timeout(wrong).expect_err(wrong);
+            time(wrong).expect_err(wrong);
         }
     }
 }

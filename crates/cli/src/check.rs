@@ -2,36 +2,44 @@
 //!
 //! In: the flags of `run`. Out: the first problem, for people or as JSON, and an exit code.
 
-use std::{process::ExitCode, sync::Arc};
+use std::sync::Arc;
 
 use isolane::{ExecutionResult, Shape, Status};
 use serde_json::{Value as Json, json};
 
 use crate::{
     arguments::CodeArguments,
-    code::Code,
+    code::{Code, Installation},
     exit::{self, Ended},
     failure,
     run::{Settled, name_the_flag, settle},
+    signals::Signals,
     streams::{self, Streams},
 };
 
-pub(crate) async fn check(arguments: &CodeArguments) -> Result<ExitCode, Ended> {
-    let code = Code::read(arguments)?;
+pub(crate) async fn check(
+    arguments: CodeArguments,
+    installation: &Installation,
+    signals: &mut Signals,
+) -> Result<u8, Ended> {
+    let has_modules = arguments.given.modules.is_some();
+    let (is_json, isolation) = (arguments.json, arguments.isolation);
+    let code = signals.during(move || Code::read(&arguments)).await?;
     let streams = Arc::new(Streams::default());
+    let runtime = installation.runtime(isolation)?;
     let Settled { mut result, sources, signal } =
-        settle(arguments, code, Shape::Linked, &streams).await?;
-    if arguments.modules.is_none() {
+        settle(&runtime, code, Shape::Linked, &streams, signals).await?;
+    if !has_modules {
         name_the_flag(&mut result);
     }
-    if arguments.json {
+    if is_json {
         // Nobody may read it any more; the exit code tells the same.
         let _ = streams::out(&problems(&result).to_string());
     } else if let Some(error) = &result.error {
         failure::show(result.status.as_str(), error, &sources);
     }
     let code = signal.filter(|_| result.status == Status::Terminated);
-    Ok(ExitCode::from(code.unwrap_or_else(|| exit::code_of(&result))))
+    Ok(code.unwrap_or_else(|| exit::code_of(&result)))
 }
 
 fn problems(result: &ExecutionResult) -> Json {

@@ -2,16 +2,72 @@
 //!
 //! In: flags. Out: sources and the options of a run, whose checks are the core's.
 
-use std::{collections::BTreeMap, path::Path};
+use std::{
+    collections::BTreeMap,
+    path::{Path, PathBuf},
+};
 
-use isolane::{Execute, ExecutionOptions, Input, Inputs, Runtime, RuntimeOptions};
+use isolane::{Execute, ExecutionOptions, Input, Inputs, Report, Runtime, RuntimeOptions};
 use serde_json::{Number, Value as Json};
 
 use crate::{
-    arguments::{CodeArguments, Place},
+    arguments::{CodeArguments, GivenArguments, Place},
     exit::Ended,
     sources::{self, Sources},
 };
+
+/// Where this program is installed.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Installation {
+    /// The folder of the executable `isolane-worker`; that of the running program by default.
+    pub(crate) worker_folder: Option<PathBuf>,
+}
+
+impl Installation {
+    /// A runtime for a few runs.
+    pub(crate) fn runtime(&self, place: Place) -> Result<Runtime, Ended> {
+        let options = RuntimeOptions {
+            isolation: place.into(),
+            ready_isolates: Some(1.0),
+            worker_folder: self.worker_folder.clone(),
+            ..RuntimeOptions::default()
+        };
+        Ok(Runtime::new(&options)?)
+    }
+}
+
+/// What is handed to code, whichever command runs it.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Given {
+    pub(crate) globals: Inputs,
+    pub(crate) imports: BTreeMap<String, Inputs>,
+    /// By relative specifier.
+    pub(crate) modules: BTreeMap<String, String>,
+}
+
+impl Given {
+    /// Reads files, and so blocks.
+    pub(crate) fn read(arguments: &GivenArguments) -> Result<Self, Ended> {
+        let mut given = Self::default();
+        for text in &arguments.globals {
+            let (name, json) = named("--global", "NAME=JSON", text)?;
+            given.globals.insert(name, input(parsed(&format!("--global {name}"), json)?));
+        }
+        for text in &arguments.imports {
+            let (name, file) = named("--import", "NAME=FILE.json", text)?;
+            let text = sources::read(Path::new(file))?;
+            let Json::Object(exports) = parsed(file, &text)? else {
+                return Err(Ended::misuse(format!("--import {name}: {file} is no JSON object")));
+            };
+            let exports = exports.into_iter().map(|(name, value)| (name, input(value)));
+            given.imports.insert(name.to_owned(), exports.collect());
+        }
+        if let Some(folder) = &arguments.modules {
+            given.modules = sources::folder(folder)?;
+        }
+        Ok(given)
+    }
+}
 
 /// A run that is about to start.
 #[derive(Debug)]
@@ -22,23 +78,10 @@ pub(crate) struct Code {
 }
 
 impl Code {
+    /// Reads files, or stdin, and so blocks.
     pub(crate) fn read(arguments: &CodeArguments) -> Result<Self, Ended> {
-        let sources = Sources::read(&arguments.file, arguments.modules.as_deref())?;
-        let mut globals = Inputs::new();
-        for given in &arguments.globals {
-            let (name, json) = named("--global", "NAME=JSON", given)?;
-            globals.insert(name, input(parsed(&format!("--global {name}"), json)?));
-        }
-        let mut imports = BTreeMap::new();
-        for given in &arguments.imports {
-            let (name, file) = named("--import", "NAME=FILE.json", given)?;
-            let text = sources::read(Path::new(file))?;
-            let Json::Object(exports) = parsed(file, &text)? else {
-                return Err(Ended::misuse(format!("--import {name}: {file} is no JSON object")));
-            };
-            let exports = exports.into_iter().map(|(name, value)| (name, input(value)));
-            imports.insert(name.to_owned(), exports.collect());
-        }
+        let Given { globals, imports, modules } = Given::read(&arguments.given)?;
+        let sources = Sources::read(&arguments.file, arguments.given.modules.as_deref(), modules)?;
         let args = match arguments.args.as_deref().map(|args| parsed("--args", args)).transpose()? {
             None => Vec::new(),
             Some(Json::Array(args)) => args.into_iter().map(input).collect(),
@@ -50,22 +93,13 @@ impl Code {
             modules: sources.modules.clone(),
             globals,
             language: sources.language,
-            memory_limit_bytes: arguments.memory,
+            memory_limit_bytes: arguments.given.memory,
             filename: Some(sources.filename.clone()),
+            report: Report::On,
             ..ExecutionOptions::default()
         };
         Ok(Self { sources, options, timeout_ms: arguments.timeout })
     }
-}
-
-/// A runtime for a few runs.
-pub(crate) fn runtime(place: Place) -> Result<Runtime, Ended> {
-    let options = RuntimeOptions {
-        isolation: place.into(),
-        ready_isolates: Some(1.0),
-        ..RuntimeOptions::default()
-    };
-    Ok(Runtime::new(&options)?)
 }
 
 fn named<'g>(flag: &str, form: &str, given: &'g str) -> Result<(&'g str, &'g str), Ended> {

@@ -3,27 +3,30 @@
 //! In: required items. Out: versions, both isolations, each item of confinement; exit code 1 if a required one is
 //! missing.
 
-use std::{env::consts, process::ExitCode};
+use std::env::consts;
 
 use isolane::{Confinement, ExecutionOptions};
 use serde_json::{Map, Value as Json, json};
 
 use crate::{
     arguments::{DoctorArguments, Place},
-    code::runtime,
+    code::Installation,
     exit::{self, Ended},
     streams,
 };
 
-pub(crate) async fn doctor(arguments: &DoctorArguments) -> Result<ExitCode, Ended> {
+pub(crate) async fn doctor(
+    arguments: &DoctorArguments,
+    installation: &Installation,
+) -> Result<u8, Ended> {
     let names: Vec<&str> = Confinement::default().items().iter().map(|(name, _)| *name).collect();
     if let Some(unknown) = arguments.require.iter().find(|name| !names.contains(&name.as_str())) {
         let known = names.join(", ");
         let message = format!("--require {unknown}: there is no such item; items are {known}");
         return Err(Ended::misuse(message));
     }
-    let thread = attempt(Place::Thread).await.map(|_| ());
-    let process = attempt(Place::Process).await;
+    let thread = attempt(installation, Place::Thread).await.map(|_| ());
+    let process = attempt(installation, Place::Process).await;
     let confinement = process.as_ref().ok().copied().flatten().unwrap_or_default();
     let items = confinement.items();
     let is_missing = |name: &String| !items.iter().any(|(item, had)| item == name && *had);
@@ -55,11 +58,11 @@ pub(crate) async fn doctor(arguments: &DoctorArguments) -> Result<ExitCode, Ende
     // Nobody may read it any more; the exit code tells what is required.
     let _ = streams::out(&report);
     if missing.is_empty() {
-        return Ok(ExitCode::from(exit::SUCCESS));
+        return Ok(exit::SUCCESS);
     }
     let missing = missing.iter().map(|name| name.as_str()).collect::<Vec<_>>().join(", ");
     eprint_line(&format!("this machine does not offer: {missing}"));
-    Ok(ExitCode::from(exit::ERROR))
+    Ok(exit::ERROR)
 }
 
 const NOT_HAD: &str = "no, this system refuses or lacks it";
@@ -69,8 +72,10 @@ fn platform() -> String {
 }
 
 /// Runs something there; gives the confinement that its worker had, or the reason why it did not run.
-async fn attempt(place: Place) -> Result<Option<Confinement>, String> {
-    let runtime = runtime(place).map_err(|ended| ended.to_string())?;
+async fn attempt(installation: &Installation, place: Place) -> Result<Option<Confinement>, String> {
+    let runtime = installation.runtime(place);
+    let runtime =
+        runtime.map_err(|ended| ended.message().unwrap_or("it did not start").to_owned())?;
     let run = runtime.run_code("export default 6 * 7", ExecutionOptions::default());
     let result = run.await.map_err(|error| error.message().to_owned())?;
     result.into_value().map_err(|error| error.to_string())?;

@@ -2,7 +2,7 @@
 //!
 //! In: the status of a run, or why a command did not get that far. Out: a number of the table in `docs/cli.md`.
 
-use std::{fmt, process::ExitCode};
+use std::{fmt, io};
 
 use isolane::{Error, ErrorKind, ExecutionResult, Status};
 
@@ -15,32 +15,48 @@ const CAP: u8 = 5;
 pub(crate) const FAILURE: u8 = 70;
 const TIMEOUT: u8 = 124;
 
+/// Nobody reads stdout any more. It is the code that shells report of programs which SIGPIPE ends.
+pub(crate) const UNREAD: u8 = 141;
+
 /// Why a command ends without a result.
 #[derive(Debug)]
 pub(crate) struct Ended {
     code: u8,
-    message: String,
+    /// `None` where the code says everything: a signal, an output that nobody reads.
+    message: Option<String>,
 }
 
 impl Ended {
     /// The caller asked for something that there is not.
     pub(crate) fn misuse(message: impl Into<String>) -> Self {
-        Self { code: MISUSE, message: message.into() }
+        Self { code: MISUSE, message: Some(message.into()) }
     }
 
     /// This program, or the system, failed.
     pub(crate) fn failure(error: &dyn fmt::Display) -> Self {
-        Self { code: FAILURE, message: error.to_string() }
+        Self { code: FAILURE, message: Some(error.to_string()) }
     }
 
-    pub(crate) fn code(&self) -> ExitCode {
-        ExitCode::from(self.code)
+    /// The end by a signal, which has that code.
+    pub(crate) fn signal(code: u8) -> Self {
+        Self { code, message: None }
     }
-}
 
-impl fmt::Display for Ended {
-    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        out.write_str(&self.message)
+    /// The end by an output that could not be written.
+    pub(crate) fn unwritten(error: &io::Error) -> Self {
+        match error.kind() {
+            io::ErrorKind::BrokenPipe => Self { code: UNREAD, message: None },
+            _ => Self::failure(&format_args!("stdout: {error}")),
+        }
+    }
+
+    pub(crate) fn code(&self) -> u8 {
+        self.code
+    }
+
+    /// The line for people, if there is one.
+    pub(crate) fn message(&self) -> Option<&str> {
+        self.message.as_deref()
     }
 }
 
@@ -63,16 +79,15 @@ pub(crate) fn code_of(result: &ExecutionResult) -> u8 {
         Status::Success => SUCCESS,
         Status::LinkError => LINK_ERROR,
         Status::Memory => MEMORY,
+        // Code cannot choose the name of such an end.
         Status::Terminated => match name {
             "Timeout" => TIMEOUT,
             "SafetyCap" => CAP,
             _ => ERROR,
         },
         Status::Error => {
-            // Errors that code throws have a stack.
-            let is_ours = error.is_some_and(|error| error.stack.is_none())
-                && matches!(name, "WorkerLost" | "InternalError");
-            if is_ours { FAILURE } else { ERROR }
+            let is_failure = error.is_some_and(|error| error.is_failure);
+            if is_failure { FAILURE } else { ERROR }
         }
     }
 }

@@ -10,8 +10,7 @@ use crate::tagged::tagged;
 /// The result in one line, without the line break.
 pub(crate) fn line(result: &ExecutionResult) -> String {
     let mut fields = vec![field("status", &quoted(result.status.as_str()))];
-    let is_given = |value: &&Value| !matches!(value.reader().event(), Ok(Event::Undefined));
-    if let Some(value) = result.result.as_ref().filter(is_given) {
+    if let Some(value) = result.result.as_ref().filter(|value| is_given(value)) {
         fields.push(field("result", &tagged(value)));
     }
     if let Some(error) = &result.error {
@@ -28,6 +27,16 @@ pub(crate) fn line(result: &ExecutionResult) -> String {
         fields.push(field("memoryUsedBytes", &bytes.to_string()));
     }
     format!("{{{}}}", fields.join(","))
+}
+
+/// Whether it is a value, and not `undefined`.
+pub(crate) fn is_given(value: &Value) -> bool {
+    !matches!(value.reader().event(), Ok(Event::Undefined))
+}
+
+/// The error of a result.
+pub(crate) fn error(error: &ExecutionError) -> serde_json::Value {
+    serde_json::to_value(ErrorForm::new(error)).expect("texts and numbers")
 }
 
 fn field(name: &str, json: &str) -> String {
@@ -59,15 +68,20 @@ struct ErrorForm<'e> {
     column: Option<u32>,
 }
 
+impl<'e> ErrorForm<'e> {
+    fn new(error: &'e ExecutionError) -> Self {
+        Self {
+            name: &error.name,
+            message: &error.message,
+            stack: error.stack.as_deref(),
+            specifier: error.specifier.as_deref(),
+            filename: error.filename.as_deref(),
+            line: error.line,
+            column: error.column,
+        }
+    }
+}
+
 fn error_json(error: &ExecutionError) -> String {
-    let form = ErrorForm {
-        name: &error.name,
-        message: &error.message,
-        stack: error.stack.as_deref(),
-        specifier: error.specifier.as_deref(),
-        filename: error.filename.as_deref(),
-        line: error.line,
-        column: error.column,
-    };
-    serde_json::to_string(&form).expect("texts and numbers")
+    serde_json::to_string(&ErrorForm::new(error)).expect("texts and numbers")
 }

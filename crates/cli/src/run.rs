@@ -2,16 +2,16 @@
 //!
 //! In: flags. Out: lines on stdout and stderr, and an exit code.
 
-use std::{io, process::ExitCode, sync::Arc};
+use std::{io, sync::Arc};
 
 use isolane::{
-    Error, Execution, ExecutionResult, Interception, Request, RunInterceptor, Shape, Status,
-    inspect, value::Event,
+    Error, Execution, ExecutionResult, Interception, Request, RunInterceptor, Runtime, Shape,
+    Status, inspect, value::Event,
 };
 
 use crate::{
     arguments::CodeArguments,
-    code::{Code, runtime},
+    code::{Code, Installation},
     exit::{self, Ended},
     failure, result_json,
     signals::Signals,
@@ -22,30 +22,31 @@ use crate::{
 /// The bytes of a value that are shown.
 const MOST_SHOWN_BYTES: usize = 1 << 20;
 
-pub(crate) async fn run(arguments: &CodeArguments) -> Result<ExitCode, Ended> {
-    let has_modules = arguments.modules.is_some();
-    let streams = Arc::new(Streams::new(!arguments.json));
-    let code = Code::read(arguments)?;
+pub(crate) async fn run(
+    arguments: CodeArguments,
+    installation: &Installation,
+    signals: &mut Signals,
+) -> Result<u8, Ended> {
+    let has_modules = arguments.given.modules.is_some();
+    let (is_json, isolation) = (arguments.json, arguments.isolation);
     // A module without a default export has no value. One that was asked for by name must be there.
     let shape = if arguments.function.is_none() { Shape::Program } else { Shape::Module };
-    let settled = settle(arguments, code, shape, &streams).await?;
+    let streams = Arc::new(Streams::new(!is_json));
+    let code = signals.during(move || Code::read(&arguments)).await?;
+    let runtime = installation.runtime(isolation)?;
+    let settled = settle(&runtime, code, shape, &streams, signals).await?;
     let Settled { mut result, sources, signal } = settled;
     if !has_modules {
         name_the_flag(&mut result);
     }
-    let written = if arguments.json {
-        streams::out(&result_json::line(&result))
-    } else {
-        show(&result, &sources)
-    };
-    // If nobody reads it any more, the exit code still tells the status.
-    if let Err(error) = written
-        && error.kind() != io::ErrorKind::BrokenPipe
-    {
-        return Err(Ended::failure(&format!("stdout: {error}")));
+    if let Some(error) = streams.failure() {
+        return Err(Ended::unwritten(&error));
     }
+    let written =
+        if is_json { streams::out(&result_json::line(&result)) } else { show(&result, &sources) };
+    written.map_err(|error| Ended::unwritten(&error))?;
     let code = signal.filter(|_| result.status == Status::Terminated);
-    Ok(ExitCode::from(code.unwrap_or_else(|| exit::code_of(&result))))
+    Ok(code.unwrap_or_else(|| exit::code_of(&result)))
 }
 
 /// A run that is over.
@@ -58,13 +59,12 @@ pub(crate) struct Settled {
 
 /// Runs the code to its end, or to a signal.
 pub(crate) async fn settle(
-    arguments: &CodeArguments,
+    runtime: &Runtime,
     code: Code,
     shape: Shape,
     streams: &Arc<Streams>,
+    signals: &mut Signals,
 ) -> Result<Settled, Ended> {
-    let mut signals = Signals::new().map_err(|error| Ended::failure(&error))?;
-    let runtime = runtime(arguments.isolation)?;
     let Code { sources, options, timeout_ms } = code;
     let interceptor = Arc::clone(streams) as Arc<dyn RunInterceptor>;
     let amend = |request: Request| -> Result<Request, Error> {

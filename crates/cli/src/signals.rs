@@ -2,6 +2,8 @@
 //!
 //! In: Ctrl-C and, on Unix, SIGTERM. Out: the exit code that belongs to the signal.
 
+use crate::exit::Ended;
+
 /// The exit code after Ctrl-C.
 pub(crate) const INTERRUPTED: u8 = 130;
 
@@ -51,5 +53,21 @@ impl Signals {
             std::future::pending::<()>().await;
         }
         (INTERRUPTED, "Ctrl-C")
+    }
+}
+
+impl Signals {
+    /// Does work that blocks, such as reading stdin, on a thread of its own. A signal ends the command meanwhile.
+    ///
+    /// # Errors
+    /// Those of the work; the signal.
+    pub(crate) async fn during<T: Send + 'static>(
+        &mut self,
+        work: impl FnOnce() -> Result<T, Ended> + Send + 'static,
+    ) -> Result<T, Ended> {
+        tokio::select! {
+            done = tokio::task::spawn_blocking(work) => done.map_err(|error| Ended::failure(&error))?,
+            (code, _) = self.next() => Err(Ended::signal(code)),
+        }
     }
 }

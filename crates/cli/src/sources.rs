@@ -31,14 +31,14 @@ pub(crate) struct Sources {
 }
 
 impl Sources {
-    /// Reads the file, `-` for stdin, and the folder.
-    pub(crate) fn read(file: &Path, folder: Option<&Path>) -> Result<Self, Ended> {
+    /// Reads the file, `-` for stdin. `modules` are the sources of the folder.
+    pub(crate) fn read(
+        file: &Path,
+        folder: Option<&Path>,
+        mut modules: BTreeMap<String, String>,
+    ) -> Result<Self, Ended> {
         let is_stdin = file == Path::new("-");
         let entry = if is_stdin { read_stdin()? } else { read(file)? };
-        let mut modules = BTreeMap::new();
-        if let Some(folder) = folder {
-            add(folder, "./", &mut modules)?;
-        }
         let filename = if is_stdin { "<stdin>".to_owned() } else { name(file, folder) };
         modules.remove(&format!("./{filename}"));
         Ok(Self { entry, language: language(file), filename, modules })
@@ -51,6 +51,13 @@ impl Sources {
         }
         self.modules.get(&format!("./{filename}")).map(String::as_str)
     }
+}
+
+/// The sources of a folder, by relative specifier.
+pub(crate) fn folder(folder: &Path) -> Result<BTreeMap<String, String>, Ended> {
+    let mut modules = BTreeMap::new();
+    add(folder, "./", &mut modules)?;
+    Ok(modules)
 }
 
 fn read_stdin() -> Result<String, Ended> {
@@ -67,7 +74,7 @@ pub(crate) fn read(file: &Path) -> Result<String, Ended> {
         .map_err(|error| Ended::misuse(format!("cannot read {}: {error}", file.display())))
 }
 
-fn language(file: &Path) -> Language {
+pub(crate) fn language(file: &Path) -> Language {
     match file.extension().and_then(|ending| ending.to_str()) {
         Some("js" | "mjs" | "cjs") => Language::JavaScript,
         _ => Language::TypeScript,

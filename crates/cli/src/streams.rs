@@ -3,7 +3,10 @@
 //! In: texts. Out: lines on stdout and stderr, each written at once. A stream that nobody reads any more is no panic: the
 //! run is told to end.
 
-use std::io::{self, IsTerminal, Write};
+use std::{
+    io::{self, IsTerminal, Write},
+    sync::{Mutex, PoisonError},
+};
 
 use isolane::{ExecutionLog, LogLevel, RunInterceptor, console_line};
 use tokio::sync::Notify;
@@ -16,6 +19,8 @@ const MOST_SHOWN_BYTES: usize = 256 << 10;
 pub(crate) struct Streams {
     /// Whether the console is shown.
     is_live: bool,
+    /// Why a line could not be written, the first time.
+    failure: Mutex<Option<io::Error>>,
     closed: Notify,
 }
 
@@ -25,7 +30,12 @@ impl Streams {
         Self { is_live, ..Self::default() }
     }
 
-    /// Resolves when nobody reads the output any more.
+    /// Why a line could not be written, if one could not.
+    pub(crate) fn failure(&self) -> Option<io::Error> {
+        self.failure.lock().unwrap_or_else(PoisonError::into_inner).take()
+    }
+
+    /// Resolves when a line could not be written: mostly because nobody reads the output any more.
     pub(crate) async fn closed(&self) {
         self.closed.notified().await;
     }
@@ -45,7 +55,8 @@ impl RunInterceptor for Streams {
             }
             _ => out(&line),
         };
-        if written.is_err() {
+        if let Err(error) = written {
+            self.failure.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(error);
             self.closed.notify_one();
         }
     }

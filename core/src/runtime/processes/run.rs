@@ -432,6 +432,7 @@ impl FrameSink for Run {
                     name: "WorkerLost".to_owned(),
                     message: how.message(),
                     cause: how.cause(),
+                    is_failure: true,
                     ..ExecutionError::default()
                 };
                 End::Failed(Status::Error, Box::new(error))

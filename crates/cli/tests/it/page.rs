@@ -19,6 +19,10 @@ fn the_examples_of_the_page_are_true() {
             fs::write(folder.path().join(file), body).expect("a file");
             continue;
         }
+        // It starts a server.
+        if kind == "sh" {
+            continue;
+        }
         assert_eq!(kind, "console");
         for example in format!("\n{body}").split("\n$ isolane ").skip(1) {
             let (line, expected) = example.split_once('\n').unwrap_or((example, ""));

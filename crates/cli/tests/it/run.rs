@@ -61,6 +61,21 @@ fn json_has_the_whole_result_with_tags() {
 }
 
 #[test]
+fn json_has_the_reports() {
+    let (_, stdout, _) = code("report({ step: 1 }); report(2n)", &["--json"]);
+    let result: Json = serde_json::from_str(&stdout).expect("JSON");
+    assert_eq!(result["reports"], json!([{ "step": 1 }, { "$bigint": "2" }]));
+}
+
+#[test]
+fn code_cannot_pass_for_a_failure_of_isolane() {
+    for name in ["WorkerLost", "InternalError"] {
+        let source = format!("throw {{ name: '{name}', message: 'x' }}");
+        assert_eq!(code(&source, &[]).0, Some(1), "{name}");
+    }
+}
+
+#[test]
 fn json_keeps_identity_and_long_numbers() {
     let source = "const a: any = { n: -(2n ** 200n) }; a.self = a; export default a";
     let (_, stdout, _) = code(source, &["--json"]);

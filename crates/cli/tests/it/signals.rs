@@ -49,8 +49,32 @@ fn a_value_that_cannot_be_written_is_a_failure() {
 }
 
 #[test]
+fn a_signal_ends_a_run_that_waits_for_its_code() {
+    let mut command = command(&["run", "-"]);
+    let mut child = command.stdin(Stdio::piped()).spawn().expect("it starts");
+    let stdin = child.stdin.take();
+    kill_process(Pid::from_child(&child), Signal::TERM).expect("it runs");
+    let status = child.wait().expect("it ends");
+    // Before it handles signals, the system ends it, as shells tell by the same code.
+    let by_system = std::os::unix::process::ExitStatusExt::signal(&status);
+    assert!(status.code() == Some(143) || by_system == Some(15), "{status:?}");
+    drop(stdin);
+}
+
+#[test]
+fn a_value_that_nobody_reads_ends_quietly() {
+    let mut command = command(&["run", "-"]);
+    command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut child = command.spawn().expect("it starts");
+    drop(child.stdout.take());
+    child.stdin.take().expect("piped").write_all(b"export default 1").expect("it reads");
+    let output = child.wait_with_output().expect("it ends");
+    assert_eq!((output.status.code(), output.stderr.len()), (Some(141), 0));
+}
+
+#[test]
 fn output_that_nobody_reads_ends_the_run() {
     let (mut child, stdout) = computing();
     drop(stdout);
-    assert_eq!(child.wait().expect("it ends").code(), Some(1));
+    assert_eq!(child.wait().expect("it ends").code(), Some(141));
 }

@@ -1,0 +1,172 @@
+//! Answers of tools.
+//!
+//! In: a result, names, a refusal. Out: a text for the model, the structured content, and whether it is an error.
+//! Whatever the code does, an answer stays small: a text loses its middle, and values that are too large are left out.
+
+use isolane::{ExecutionResult, Name, SessionState, Status, Value, console_line};
+use rmcp::model::{CallToolResult, ContentBlock};
+use serde_json::{Map, Value as Json, json};
+
+use super::bounded::Bounded;
+use crate::{result_json, tagged::tagged};
+
+/// The bytes of all values of a log that are no strings, as text.
+const MOST_SHOWN_BYTES: usize = 16 << 10;
+
+/// The bytes of the values of an answer, as the messages that the core has. Their JSON may be 20 times as long.
+const MOST_BYTES: usize = 256 << 10;
+
+/// The result of a cell. `is_cell`: its session stays.
+pub(super) fn of_result(result: &ExecutionResult, is_cell: bool) -> CallToolResult {
+    let structured = structured(result, is_cell);
+    answer(text(result, is_cell), Some(structured), result.status != Status::Success)
+}
+
+/// The names of a session.
+pub(super) fn of_names(names: &[Name]) -> CallToolResult {
+    let line = |name: &Name| {
+        let size = name.size.map(|size| format!(" ({size})")).unwrap_or_default();
+        format!("{} {}: {}{size}\n", name.kind.as_str(), name.name, name.kind_of)
+    };
+    let mut text = Bounded::default();
+    if names.is_empty() {
+        text.push("nothing is declared yet");
+    }
+    for name in names {
+        text.push(&line(name));
+    }
+    let form = |name: &Name| {
+        let mut form =
+            json!({ "name": name.name, "kind": name.kind.as_str(), "type": name.kind_of });
+        if let (Some(size), Json::Object(fields)) = (name.size, &mut form) {
+            fields.insert("size".to_owned(), whole(size));
+        }
+        form
+    };
+    let names: Vec<Json> = names.iter().map(form).collect();
+    answer(text.finish(), Some(json!({ "names": names })), false)
+}
+
+/// A session that was reset.
+pub(super) fn of_reset(name: &str) -> CallToolResult {
+    answer(format!("the session '{name}' was reset"), Some(json!({ "session": "reset" })), false)
+}
+
+/// A call that did not begin, with the reason for the model.
+pub(super) fn refused(reason: impl Into<String>) -> CallToolResult {
+    answer(reason.into(), None, true)
+}
+
+fn answer(text: String, structured: Option<Json>, is_error: bool) -> CallToolResult {
+    let mut answer = CallToolResult::success(vec![ContentBlock::text(text)]);
+    answer.structured_content = structured;
+    answer.is_error = Some(is_error);
+    answer
+}
+
+fn text(result: &ExecutionResult, is_cell: bool) -> String {
+    let mut text = Bounded::default();
+    for log in &result.logs {
+        text.push(&console_line::<MOST_SHOWN_BYTES>(&log.args));
+        text.push("\n");
+    }
+    if let Some(error) = &result.error {
+        text.push(&format!("{}: {}", error.name, error.message));
+        match (&error.stack, &error.filename, error.line, error.column) {
+            (Some(stack), ..) => text.push(&format!("\n{stack}")),
+            (None, Some(file), Some(line), Some(column)) => {
+                text.push(&format!(" ({file}:{line}:{column})"));
+            }
+            _ => {}
+        }
+    }
+    let cell = result.cell.as_deref();
+    if let Some(shown) = cell.and_then(|cell| cell.text.as_deref()) {
+        text.push(shown);
+    } else if result.error.is_none() && result.logs.is_empty() {
+        text.push("undefined");
+    }
+    match cell.map(|cell| cell.session).filter(|_| is_cell) {
+        Some(SessionState::RolledBack) => text.push("\nThe session is as it was before this cell."),
+        Some(SessionState::Reset) => text.push("\nThe session was reset: its names are gone."),
+        _ => {}
+    }
+    text.finish()
+}
+
+fn structured(result: &ExecutionResult, is_cell: bool) -> Json {
+    let mut room = Room { bytes: MOST_BYTES, left_out: Map::new() };
+    let mut fields = Map::new();
+    fields.insert("status".to_owned(), result.status.as_str().into());
+    if let Some(value) = &result.result
+        && result_json::is_given(value)
+        && let Some(value) = room.json("result", value)
+    {
+        fields.insert("result".to_owned(), value);
+    }
+    let cell = result.cell.as_deref();
+    if let Some(cell) = cell {
+        let texts = [("text", &cell.text), ("uncloned", &cell.uncloned)];
+        for (name, text) in texts.iter().filter_map(|(name, text)| Some((name, text.as_ref()?))) {
+            fields.insert((*name).to_owned(), text.as_str().into());
+        }
+    }
+    if let Some(error) = &result.error {
+        fields.insert("error".to_owned(), result_json::error(error));
+    }
+    let reports = result.reports.iter().filter_map(|report| room.json("reports", report));
+    fields.insert("reports".to_owned(), Json::Array(reports.collect()));
+    let logs = result.logs.iter().filter_map(|log| {
+        let args = room.json("logs", &log.args)?;
+        Some(
+            json!({ "level": log.level.as_str(), "args": args, "timestamp": whole(log.timestamp) }),
+        )
+    });
+    fields.insert("logs".to_owned(), Json::Array(logs.collect()));
+    if !room.left_out.is_empty() {
+        fields.insert("leftOut".to_owned(), Json::Object(room.left_out));
+    }
+    fields.insert("durationMs".to_owned(), result.duration_ms.into());
+    if let Some(bytes) = result.memory_used_bytes {
+        fields.insert("memoryUsedBytes".to_owned(), bytes.into());
+    }
+    if let Some(cell) = cell.filter(|_| is_cell) {
+        fields.insert("session".to_owned(), cell.session.as_str().into());
+    }
+    Json::Object(fields)
+}
+
+/// The room for the values of an answer.
+struct Room {
+    bytes: usize,
+    /// By field, how many values are left out.
+    left_out: Map<String, Json>,
+}
+
+impl Room {
+    /// The value as tagged JSON; `None` if there is no room for it, or if it is nested too deeply for JSON's readers.
+    fn json(&mut self, field: &str, value: &Value) -> Option<Json> {
+        // What a small one costs beside its own bytes.
+        const LEAST: usize = 64;
+        let blobs: usize = value.blobs().iter().map(Vec::len).sum();
+        let bytes = value.nodes().len().saturating_add(blobs).saturating_add(LEAST);
+        let json = self.bytes.checked_sub(bytes).and_then(|rest| {
+            self.bytes = rest;
+            serde_json::from_str(&tagged(value)).ok()
+        });
+        if json.is_none() {
+            let count = self.left_out.get(field).and_then(Json::as_u64).unwrap_or(0);
+            self.left_out.insert(field.to_owned(), (count + 1).into());
+        }
+        json
+    }
+}
+
+/// A number without a fraction as JSON writes it.
+fn whole(number: f64) -> Json {
+    #[expect(clippy::cast_possible_truncation, reason = "a number that is no such number stays")]
+    let whole = number as i64;
+    #[expect(clippy::cast_precision_loss, reason = "compared with the number itself")]
+    let is_whole = whole as f64 == number;
+    if is_whole { whole.into() } else { number.into() }
+}

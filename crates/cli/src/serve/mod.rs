@@ -1,0 +1,118 @@
+//! `isolane serve`: a process service over HTTP, until a signal.
+//!
+//! In: flags. Out: the address of the server on stdout once it listens, lines about failures on stderr, and the exit code
+//! of the signal.
+
+mod arguments;
+
+use std::sync::Arc;
+
+use isolane_environment::{
+    ProcessService, ProcessServiceOptions, TypeScriptEnvironment, TypeScriptEnvironmentOptions,
+};
+use isolane_http::{ListenOptions, RateLimit, Server};
+
+pub(crate) use self::arguments::ServeArguments;
+use crate::{
+    code::{Given, Installation},
+    exit::Ended,
+    signals::Signals,
+    sources, streams,
+};
+
+/// The variable with the token, unless a file is named.
+const TOKEN_VARIABLE: &str = "ISOLANE_TOKEN";
+
+pub(crate) async fn serve(
+    arguments: ServeArguments,
+    installation: &Installation,
+    signals: &mut Signals,
+) -> Result<u8, Ended> {
+    let reading = move || {
+        let given = Given::read(&arguments.given)?;
+        let listen = listen_options(&arguments)?;
+        Ok((arguments, given, listen))
+    };
+    let (arguments, given, listen) = signals.during(reading).await?;
+    let service = open(&arguments, given, installation)?;
+    let server = match Server::listen(service.clone(), listen).await {
+        Ok(server) => server,
+        Err(error) => {
+            service.shutdown().await;
+            return Err(error.into());
+        }
+    };
+    // A service whose address nobody reads is of use all the same.
+    let _ = streams::out(server.url());
+    let (code, _) = signals.next().await;
+    tokio::select! {
+        // The service refuses new work at once, while its clients read the ends of their processes.
+        () = async { service.shutdown().await; server.close().await } => {}
+        // A second signal is for those who do not want to wait.
+        _ = signals.next() => {}
+    }
+    Ok(code)
+}
+
+fn open(
+    arguments: &ServeArguments,
+    given: Given,
+    installation: &Installation,
+) -> Result<ProcessService, Ended> {
+    let defaults = ProcessServiceOptions::default();
+    let concurrency = arguments.concurrency.unwrap_or(defaults.concurrency);
+    let environment = TypeScriptEnvironment::new(TypeScriptEnvironmentOptions {
+        isolation: Some(arguments.isolation.into()),
+        concurrency: Some(concurrency),
+        memory_limit_bytes: arguments.given.memory,
+        globals: given.globals,
+        imports: given.imports,
+        modules: given.modules,
+        worker_folder: installation.worker_folder.clone(),
+        ..TypeScriptEnvironmentOptions::default()
+    })?;
+    Ok(ProcessService::new(ProcessServiceOptions {
+        environment: Some(Arc::new(environment)),
+        concurrency,
+        max_queued: arguments.max_queued.unwrap_or(defaults.max_queued),
+        default_timeout_ms: arguments.timeout.map_or(defaults.default_timeout_ms, |limit| limit.0),
+        max_timeout_ms: arguments.max_timeout.unwrap_or(defaults.max_timeout_ms),
+        kill_grace_ms: arguments.kill_grace.unwrap_or(defaults.kill_grace_ms),
+        backstop_ms: arguments.backstop.map_or(defaults.backstop_ms, |limit| limit.0),
+        max_stream_bytes: size(arguments.max_stream).unwrap_or(defaults.max_stream_bytes),
+        max_output_bytes: size(arguments.max_output).unwrap_or(defaults.max_output_bytes),
+        retain_count: arguments.retain_count.unwrap_or(defaults.retain_count),
+        retain_ms: arguments.retain.unwrap_or(defaults.retain_ms),
+        ..defaults
+    })?)
+}
+
+fn listen_options(arguments: &ServeArguments) -> Result<ListenOptions, Ended> {
+    let defaults = ListenOptions::default();
+    let token = match &arguments.token_file {
+        Some(file) => Some(sources::read(file)?.trim_end_matches(['\r', '\n']).to_owned()),
+        None => match std::env::var(TOKEN_VARIABLE) {
+            Ok(token) => Some(token),
+            Err(std::env::VarError::NotPresent) => None,
+            Err(error) => return Err(Ended::misuse(format!("{TOKEN_VARIABLE}: {error}"))),
+        },
+    };
+    let limit = RateLimit::default();
+    let rate_limit = (!arguments.no_rate_limit).then(|| RateLimit {
+        per_second: arguments.rate.unwrap_or(limit.per_second),
+        burst: arguments.burst.unwrap_or(limit.burst),
+    });
+    Ok(ListenOptions {
+        host: arguments.host.clone().unwrap_or(defaults.host),
+        port: arguments.port.unwrap_or(defaults.port),
+        token,
+        max_body_bytes: size(arguments.max_body).unwrap_or(defaults.max_body_bytes),
+        rate_limit,
+        ..ListenOptions::default()
+    })
+}
+
+/// A number of bytes; one that this machine cannot count is out of range, which the options say.
+fn size(bytes: Option<u64>) -> Option<usize> {
+    bytes.map(|bytes| usize::try_from(bytes).unwrap_or(usize::MAX))
+}

@@ -1,0 +1,129 @@
+//! `isolane serve`: its address, its token, its end.
+
+use std::{
+    fs,
+    io::{BufRead, BufReader, Read, Write},
+    net::TcpStream,
+    process::{Child, Stdio},
+};
+
+use rustix::process::{Pid, Signal, kill_process};
+use serde_json::{Value as Json, json};
+use tempfile::TempDir;
+
+use crate::program::{command, isolane};
+
+const TOKEN: &str = "a-token-of-24-characters";
+
+/// A server whose code runs on threads, and its address.
+fn start(flags: &[&str], token: Option<&str>) -> (Child, String) {
+    let mut command = command(&["serve", "--port", "0", "--isolation", "thread"]);
+    command.args(flags).stdout(Stdio::piped());
+    match token {
+        Some(token) => command.env("ISOLANE_TOKEN", token),
+        None => command.env_remove("ISOLANE_TOKEN"),
+    };
+    let mut child = command.spawn().expect("it starts");
+    let mut line = String::new();
+    let stdout = child.stdout.as_mut().expect("piped");
+    BufReader::new(stdout).read_line(&mut line).expect("a line");
+    let address = line.trim_end().strip_prefix("http://").expect("a url").to_owned();
+    (child, address)
+}
+
+/// Sends a request; gives the status and the body.
+fn ask(address: &str, head: &str, body: &str) -> (u16, String) {
+    let mut stream = TcpStream::connect(address).expect("it listens");
+    let length = body.len();
+    let request = format!(
+        "{head}\r\nhost: {address}\r\nconnection: close\r\ncontent-type: application/json\r\n\
+         content-length: {length}\r\n\r\n{body}"
+    );
+    let (path, _) = request.split_once("\r\n").expect("lines");
+    assert!(path.contains(" /"), "{path}");
+    stream.write_all(request.as_bytes()).expect("it reads");
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).expect("UTF-8");
+    let status = answer.split(' ').nth(1).and_then(|status| status.parse().ok()).expect("a status");
+    let (_, body) = answer.split_once("\r\n\r\n").expect("a body");
+    (status, body.to_owned())
+}
+
+fn post(address: &str, headers: &str, code: &str) -> (u16, Json) {
+    let body = json!({ "code": code }).to_string();
+    let head = format!("POST /processes?wait=60000 HTTP/1.1{headers}");
+    let (status, body) = ask(address, &head, &body);
+    (status, serde_json::from_str(&body).expect("JSON"))
+}
+
+fn stop(mut child: Child, signal: Signal) -> Option<i32> {
+    kill_process(Pid::from_child(&child), signal).expect("it runs");
+    child.wait().expect("it ends").code()
+}
+
+#[test]
+fn a_client_has_code_run_with_what_the_flags_hand_over() {
+    let (child, address) = start(&["--global", "tax=0.5", "--memory", "8m"], None);
+    let (status, record) = post(&address, "", "console.log('hi'); return 1 + tax");
+    assert_eq!((status, &record["exitState"]), (201, &json!("success")), "{record}");
+    assert_eq!(record["output"], json!({ "result": 1.5 }));
+    let (_, record) = post(&address, "", "const a = []; for (;;) a.push(new Array(1e4))");
+    assert_eq!(record["exitState"], "failed", "{record}");
+    assert_eq!(stop(child, Signal::TERM), Some(143));
+}
+
+#[test]
+fn a_signal_ends_what_runs() {
+    let (child, address) = start(&[], None);
+    let body = json!({ "code": "console.log('begun'); for (;;);" }).to_string();
+    let (status, _) = ask(&address, "POST /processes HTTP/1.1", &body);
+    assert_eq!(status, 201);
+    assert_eq!(stop(child, Signal::INT), Some(130));
+}
+
+#[test]
+fn a_token_is_asked_for() {
+    let folder = TempDir::new().expect("a folder");
+    let file = folder.path().join("token");
+    fs::write(&file, format!("{TOKEN}\n")).expect("a file");
+    let flag = ["--token-file", file.to_str().expect("UTF-8")];
+    for (child, address) in
+        [start(&flag, Some("another-token-of-26-characters")), start(&[], Some(TOKEN))]
+    {
+        assert_eq!(post(&address, "", "1").0, 401);
+        let header = format!("\r\nauthorization: Bearer {TOKEN}");
+        assert_eq!(post(&address, &header, "1").0, 201);
+        assert_eq!(stop(child, Signal::TERM), Some(143));
+    }
+}
+
+#[test]
+fn misuse_has_its_exit_code() {
+    let folder = TempDir::new().expect("a folder");
+    fs::write(folder.path().join("short"), "short").expect("a file");
+    for (flags, message) in [
+        (
+            &["--host", "0.0.0.0"][..],
+            "error: without a token, host must be a loopback address, got '0.0.0.0'\n",
+        ),
+        (&["--token-file", "short"], "error: token must have at least 16 characters, got 5\n"),
+        (
+            &["--concurrency", "0"],
+            "error: concurrency must be a whole number from 1 to 1000000, got 0\n",
+        ),
+        (
+            &["--global", "output=1"],
+            "error: globals.output is the environment's: choose another name\n",
+        ),
+        (
+            &["--rate", "0"],
+            "error: rate_limit.per_second must be more than 0 and at most 1000000, got 0\n",
+        ),
+    ] {
+        let arguments = [&["serve", "--port", "0", "--isolation", "thread"], flags].concat();
+        let (exit, stdout, stderr) = isolane(folder.path(), &arguments);
+        assert_eq!((exit, stdout.as_str(), stderr.as_str()), (Some(2), "", message));
+    }
+    let (exit, _, stderr) = isolane(folder.path(), &["serve", "--rate", "5", "--no-rate-limit"]);
+    assert_eq!(exit, Some(2), "{stderr}");
+}

@@ -89,10 +89,10 @@ test('a server that listens keeps the program alive, and a closed one does not',
     import { ProcessService } from 'isolane/environment';
     const service = new ProcessService();
     const server = await service.listen({ port: 0 });
-    setTimeout(async () => { console.log('still here'); await server.close(); console.log('closed'); }, 50).unref();
     const again = await service.listen({ port: 0 });
     await fetch(again.url + '/healthz').then((answer) => answer.json()).then(({ status }) => console.log(status));
-    await again.close();`;
+    await again.close();
+    setTimeout(async () => { console.log('still here'); await server.close(); console.log('closed'); }, 50).unref();`;
   const { stdout, stderr, status } = spawnSync(process.execPath, ['--input-type=module', '-e', program], {
     cwd: ROOT,
     encoding: 'utf8',

@@ -156,7 +156,7 @@ class Bridge:
         run.move(self, number)
         self.attach(number, run)
         run.remote.forward(self.mailbox, number)
-        run.remote.lose_host(False)
+        run.adopted()
 
     def on_closed(self, done: Callable[[], None]) -> int:
         """Returns a number for the end of a runtime, or for the answer of a session; the event with

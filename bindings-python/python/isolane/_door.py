@@ -76,6 +76,9 @@ class _Call(Run):
             if isinstance(raised, (KeyboardInterrupt, SystemExit)):
                 raise
 
+    def adopted(self) -> None:
+        self.remote.lose_host(False)
+
     def orphan(self, reason: str) -> None:
         super().orphan(reason)
         self.remote.lose_host(True)

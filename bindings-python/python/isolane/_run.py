@@ -401,6 +401,9 @@ class Run:
         self._loop = bridge.own_loop
         self.orphaned = False
 
+    def adopted(self) -> None:
+        """Called when the events come to another loop."""
+
     def orphan(self, reason: str) -> None:
         """Ends the run when its loop has closed, and wakes the waiters on other loops. One of these
         loops takes the run over."""

@@ -67,7 +67,22 @@ fn constructs(line: &str, column: u32) -> bool {
         after.strip_prefix(word).is_some_and(|rest| !rest.starts_with(is_word))
             && !before.ends_with(is_word)
     };
-    begins("class") || begins("super") || before.trim_end().ends_with("super(")
+    begins("class") || begins("super") || is_within_super(before)
+}
+
+/// Whether a call of `super` is open at the end of a text: the engine may name an argument.
+fn is_within_super(before: &str) -> bool {
+    let Some((_, arguments)) = before.rsplit_once("super(") else { return false };
+    let mut open = 1_u32;
+    for letter in arguments.chars() {
+        match letter {
+            '(' => open += 1,
+            ')' if open == 1 => return false,
+            ')' => open -= 1,
+            _ => {}
+        }
+    }
+    true
 }
 
 #[cfg(test)]
@@ -84,8 +99,10 @@ mod tests {
         let stack = "    at MyError (<cell 1>:1:1)\n    at f (<cell 1>:2:13)";
         assert_eq!(thrown(stack, "class MyError extends Error {}\n"), Some((2, 13)));
         let stack =
-            "    at A (<cell 1>:1:25)\n    at B (<cell 1>:2:3)\n    at <anonymous> (<cell 1>:9:2)";
+            "    at A (<cell 1>:1:26)\n    at B (<cell 1>:2:3)\n    at <anonymous> (<cell 1>:9:2)";
         assert_eq!(thrown(stack, "é constructor(m) { super(m) }\n  super()"), Some((9, 2)));
+        let stack = "    at A (<cell 1>:1:31)\n    at <anonymous> (<cell 1>:2:5)";
+        assert_eq!(thrown(stack, "constructor(m) { super(f(m), `${m}`) }\n"), Some((2, 5)));
         // The engine threw within a constructor.
         let stack = "    at A (<cell 1>:1:27)\n    at <anonymous> (<cell 1>:2:5)";
         assert_eq!(

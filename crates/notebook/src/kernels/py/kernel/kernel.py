@@ -68,7 +68,8 @@ class Kernel:
                     await self.evaluate(body)
                 value = None if last is None else await self.evaluate(last)
                 place = expression
-                if value is not None:
+                # A forked child has no way to show it.
+                if value is not None and self.channel.descriptor is not None:
                     self.show(messages_of(value, is_last=True))
                 place = None
                 for figure in open_figures():

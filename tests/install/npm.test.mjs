@@ -106,6 +106,11 @@ function userOf(node) {
     assert.equal(cjs(`require('isolane'); const { Worker } = require('node:worker_threads'); new Worker(${JSON.stringify(inner)}, { eval: true })`), '42');
   });
 
+  test('the command runs a file, in a worker process, too', { timeout }, () => {
+    const command = `execFileSync('./node_modules/.bin/isolane', ['run', '-', '--isolation', 'process'], { input: 'export default 6 * 7' })`;
+    assert.equal(cjs(`const { execFileSync } = require('node:child_process'); process.stdout.write(${command})`), '42');
+  });
+
   const programs = {
     kit: [`{ Kit }`, `const kit = new Kit({ state: true }); kit.runTool('await state.set("n", 42); return state.get("n")').then((r) => console.log(r.result)).finally(() => kit.close())`, '42'],
     executors: ['{ CodeLoop, IsolateCodeExecutor, ScriptedModel }', `const model = new ScriptedModel(); model.pushText('It is 42.'); new CodeLoop({ model, executor: new IsolateCodeExecutor() }).run('Say it.').then((r) => console.log(r.text))`, 'It is 42.'],

@@ -32,6 +32,7 @@ __all__ = [
     "open_system",
     "option_names",
     "start",
+    "unknown_keyword",
 ]
 
 REPORT_SINK: int

@@ -164,7 +164,11 @@ async def reset(session: Session) -> None:
     await session.reset()
 
 
-@pytest.mark.parametrize("end", [reset, Session.aclose])
+async def close_it(session: Session) -> None:
+    await session.aclose()
+
+
+@pytest.mark.parametrize("end", [reset, close_it])
 @in_loop
 async def test_the_end_of_a_session_cancels_the_calls_of_its_cells(
     end: Callable[[Session], Awaitable[Any]],

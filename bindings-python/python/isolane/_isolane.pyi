@@ -34,6 +34,7 @@ __all__ = [
     "option_names",
     "run_command",
     "start",
+    "unknown_keyword",
 ]
 
 REPORT_SINK: int

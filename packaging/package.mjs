@@ -1,7 +1,7 @@
-// The packages: `npm run package [-- TARGET… | --all] [--built] [--trained] [--profile NAME]`.
+// The packages: `npm run package [-- TARGET… | --all] [--built] [--trained]`.
 //
-// In: targets, or none for this machine's own; `--built` to take the files that were built last; `--trained` to compile
-// by profile, as for publishing; the profile of cargo for other targets. Out: `target/packages` with the tarballs of npm
+// In: targets, or none for this machine's own, which is the only one that can be built so far; `--built` to take the files
+// that were built last; `--trained` to compile by profile, as for publishing. Out: `target/packages` with the tarballs of npm
 // and the wheels, and a table of their sizes, times and runs. Nothing is published.
 
 import { execFileSync } from 'node:child_process';
@@ -11,7 +11,7 @@ import process from 'node:process';
 import { parseArgs } from 'node:util';
 
 import { ROOT } from '../bindings-node/addon.mjs';
-import { built, compiled } from './files.mjs';
+import { built } from './files.mjs';
 import { licences, linked } from './linked.mjs';
 import { packMain, packTarget } from './npm.mjs';
 import { TARGETS, find, host } from './targets.mjs';
@@ -24,7 +24,7 @@ const STAGE = join(ROOT, 'target', 'stage');
 const MOST = { tgz: 6_000_000, whl: 7_000_000 };
 
 /** The options of the command, as `parseArgs` takes them. */
-export const OPTIONS = { all: { type: 'boolean' }, built: { type: 'boolean' }, trained: { type: 'boolean' }, profile: { type: 'string', default: 'release' } };
+export const OPTIONS = { all: { type: 'boolean' }, built: { type: 'boolean' }, trained: { type: 'boolean' } };
 
 /** Makes the packages of some targets. Returns the paths of the files. */
 export function packages(targets, options) {
@@ -48,23 +48,20 @@ export function chosen({ all }, names) {
   return all ? TARGETS : names.length > 0 ? names.map(find) : [host()];
 }
 
-/** The packages of one target. This machine's own addon and worker are run. */
+/** The packages of one target. */
 function ofTarget(target, options) {
   const began = performance.now();
-  const isHost = target === host();
-  if (isHost && !options.built) npmRun(options.trained ? 'build:shipped' : 'build');
-  const files = isHost ? built(target, STAGE) : compiled(target, STAGE, options.profile);
+  if (target !== host()) throw new Error(`${target.name} can be built only on such a machine`);
+  if (!options.built) npmRun(options.trained ? 'build:shipped' : 'build');
+  const files = built(target, STAGE);
   const seconds = ((performance.now() - began) / 1000).toFixed(0);
   const { text } = licences(linked(target));
   const notices = join(STAGE, 'LICENSES.txt');
   writeFileSync(notices, text);
   const native = packTarget(target, files, { licences: text, stage: STAGE, out: OUT });
   const wheel = packWheel(target, { module: files.module, worker: files.wheelWorker }, { licences: notices, stage: STAGE, out: OUT });
-  const how = {
-    compiled: isHost && options.built ? 'before' : `in ${seconds} s`,
-    run: isHost ? 'by npm run test:install' : 'only if ISOLANE_NODES names a Node.js for it',
-  };
-  return [row(native, how), row(wheel, { ...how, run: isHost ? how.run : 'not here' })];
+  const how = { compiled: options.built ? 'before' : `in ${seconds} s`, run: 'by npm run test:install' };
+  return [row(native, how), row(wheel, how)];
 }
 
 function row(path, how) {

@@ -11,7 +11,6 @@ import process from 'node:process';
  * @property {string} name the ending of its npm package: `isolane-<name>`
  * @property {string} rust its name in Rust
  * @property {{ os: string[], cpu: string[], libc?: string[] }} fits the fields of the manifest by which npm chooses
- * @property {string} library cargo's file name for a library `NAME`
  * @property {string} module the file name of Python's module
  * @property {string} worker the file name of the worker
  * @property {(versions: string[]) => string} wheel the platform of the wheel, from the versions of the C library that the
@@ -19,10 +18,7 @@ import process from 'node:process';
  */
 
 /** @type {Target[]} */
-export const TARGETS = [
-  linux('x64', 'gnu', 'x86_64'),
-  linux('x64', 'musl', 'x86_64'),
-];
+export const TARGETS = [linux('x64', 'gnu', 'x86_64')];
 
 function linux(cpu, abi, machine) {
   const libc = abi === 'musl' ? 'musl' : 'glibc';
@@ -30,7 +26,6 @@ function linux(cpu, abi, machine) {
     name: `linux-${cpu}-${abi}`,
     rust: `${machine}-unknown-linux-${abi}`,
     fits: { os: ['linux'], cpu: [cpu], libc: [libc] },
-    library: 'libNAME.so',
     module: '_isolane.abi3.so',
     worker: 'isolane-worker',
     // musl has no versions of symbols. The modules are linked with the 1.2 series.
@@ -50,7 +45,7 @@ export function host() {
   return find(`${process.platform}-${process.arch}${abi}`);
 }
 
-/** A target by its name, with or without the system: `linux-x64-musl` or `x64-musl`. */
+/** A target by its name, with or without the system: `linux-x64-gnu` or `x64-gnu`. */
 export function find(name) {
   const target = TARGETS.find((one) => one.name === name || one.name === `linux-${name}`);
   if (target === undefined) throw new Error(`no packages are made for ${name}; the targets are ${TARGETS.map((one) => one.name).join(', ')}`);

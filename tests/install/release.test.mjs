@@ -44,11 +44,11 @@ test('the tag of a wheel is what its files ask for', { skip: process.platform !=
   const gnu = find('linux-x64-gnu');
   assert.equal(gnu.wheel([]), 'manylinux_2_17_x86_64');
   assert.equal(gnu.wheel(['2.2', '2.34', '2.9']), 'manylinux_2_34_x86_64');
-  assert.equal(find('x64-musl').wheel([]), 'musllinux_1_2_x86_64');
+  assert.equal(find('x64-gnu'), gnu);
   const { libraries } = needs(process.execPath);
   assert.ok(libraries.some((name) => /^libc\./.test(name)), libraries.join(', '));
 });
 
 test('a target without packages is refused by name', () => {
-  assert.throws(() => find('plan9-x64'), /^Error: no packages are made for plan9-x64; the targets are linux-x64-gnu, /);
+  assert.throws(() => find('plan9-x64'), /^Error: no packages are made for plan9-x64; the targets are linux-x64-gnu$/);
 });

@@ -201,7 +201,7 @@ fn short(source: &str, span: Span) -> Option<String> {
 /// A function up to its body.
 fn opened(source: &str, start: u32, body: u32) -> Option<String> {
     let head = short(source, Span::new(start, body))?;
-    Some(format!("{}{{ … }}", head.trim_end().to_owned() + " "))
+    Some(format!("{} {{ … }}", head.trim_end()))
 }
 
 #[cfg(test)]

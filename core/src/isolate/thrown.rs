@@ -15,6 +15,7 @@ use std::ffi::c_int;
 use super::{
     State,
     engine::{Cx, Raw, address_of, double_of, int_of, is_object, is_string, sys, tag_of},
+    session::names::Parts,
 };
 
 /// A longer stack is not kept.
@@ -71,7 +72,7 @@ impl State {
     /// A job begins. Forgets the last throw if the job before has caught it.
     pub(super) fn note_job(&self) {
         let realm = self.realm();
-        let parts = realm.session.map(|parts| parts.modules());
+        let parts = realm.session.map(Parts::modules);
         let mut is_caught = true;
         for cx in [Some(realm.cx), parts].into_iter().flatten() {
             is_caught &= !takes_stack(cx);

@@ -77,7 +77,7 @@ fn exports(statement: &Statement<'_>, name: &str) -> bool {
 fn last(program: &Program<'_>) -> (Option<Span>, Option<String>) {
     let source = program.source_text;
     let runs = |statement: &&Statement<'_>| {
-        let is_type = statement.as_declaration().is_some_and(|declaration| declaration.is_type());
+        let is_type = statement.as_declaration().is_some_and(Declaration::is_type);
         !is_type && !matches!(statement, Statement::EmptyStatement(_))
     };
     let Some(statement) = program.body.iter().rev().find(runs) else {
@@ -155,7 +155,7 @@ fn called(source: &str, call: &CallExpression<'_>) -> Option<String> {
             return value(source, argument.as_expression()?);
         }
         let name = member.static_property_name();
-        let settles = match name.as_deref().unwrap_or_default() {
+        let settles = match name.unwrap_or_default() {
             "catch" | "finally" => true,
             "then" => call.arguments.first().is_some_and(logs),
             _ => false,
@@ -201,7 +201,7 @@ fn short(source: &str, span: Span) -> Option<String> {
 /// A function up to its body.
 fn opened(source: &str, start: u32, body: u32) -> Option<String> {
     let head = short(source, Span::new(start, body))?;
-    Some(format!("{}{{ … }}", head.trim_end().to_owned() + " "))
+    Some(format!("{} {{ … }}", head.trim_end()))
 }
 
 #[cfg(test)]

@@ -3,7 +3,7 @@
 
 import { random } from '../node/date-texts.mjs';
 
-const ZONES = ['UTC', 'UTC', 'America/New_York', 'America/Los_Angeles', 'America/Chicago', 'Europe/London', 'Europe/Berlin', 'Asia/Tokyo', 'Asia/Kolkata', 'Australia/Sydney', 'Asia/Kathmandu', 'America/Sao_Paulo', 'Pacific/Auckland', 'Asia/Dubai', 'Etc/GMT+5', 'GMT', 'america/denver', 'US/Eastern', 'Asia/Calcutta', 'Europe/Dublin'];
+const ZONES = ['UTC', 'UTC', 'America/New_York', 'America/Los_Angeles', 'America/Chicago', 'Europe/London', 'Europe/Berlin', 'Asia/Tokyo', 'Asia/Kolkata', 'Australia/Sydney', 'Asia/Kathmandu', 'America/Bogota', 'Pacific/Auckland', 'Asia/Dubai', 'Etc/GMT+5', 'GMT', 'america/denver', 'US/Eastern', 'Asia/Calcutta', 'Europe/Dublin'];
 const TEXTS = ['long', 'short', 'narrow'];
 const NUMBERS = ['numeric', '2-digit'];
 const LENGTHS = ['full', 'long', 'medium', 'short'];

@@ -134,8 +134,8 @@ function zones() {
     const named = (width) => [standard, daylight].map((date) => text(zone, width, date));
     const lacking = (name) => (/^GMT[+-]/.test(name) ? '' : name);
     const fields = [...named('long'), ...named('short')].map(lacking);
-    if (fields[1] === fields[0]) fields[1] = '';
-    if (fields[3] === fields[2]) fields[3] = '';
+    // A season without a name beside one with a name.
+    for (const at of [1, 3]) fields[at] = fields[at] === fields[at - 1] ? '' : fields[at] || '-';
     fields.push(...['shortGeneric', 'longGeneric'].map((width) => lacking(text(zone, width, summer))));
     const key = fields.join('|');
     groups.set(key, [...(groups.get(key) ?? []), zone]);

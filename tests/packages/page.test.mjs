@@ -114,9 +114,9 @@ const NEEDS = {
   ],
   setTimeout: [["export { debounce as default } from 'lodash';", "await new Promise((resolve) => lib(resolve, 1)('called'))", 'TypeError', 'called', '--define:self=globalThis']],
   TextEncoder: [["export * as default from 'valibot';", "lib.is(lib.pipe(lib.string(), lib.maxBytes(3)), 'äö')", 'ReferenceError', false]],
-  Intl: [
-    ["export { DateTime as default } from 'luxon';", "lib.fromISO('2024-05-06').toISODate()", 'ReferenceError', 'ReferenceError'],
-    ["export { intlFormat as default } from 'date-fns';", 'lib(new Date(0))', 'ReferenceError', 'ReferenceError'],
+  'Intl in a locale other than en-US': [
+    ["export { DateTime as default } from 'luxon';", "lib.fromISO('2024-05-06').setLocale('de').toFormat('d LLLL')", '6 May', '6 May'],
+    ["export { intlFormat as default } from 'date-fns';", "lib(new Date(2024, 4, 6), { locale: 'de-DE' })", '5/6/2024', '5/6/2024'],
   ],
   crypto: [
     ["export { nanoid as default } from 'nanoid';", 'lib()', 'ReferenceError', 'ReferenceError'],

@@ -193,6 +193,19 @@ impl DateOptions {
         parts
     }
 
+    /// The part of the day; half hours stand for all that are not whole, as far as the format has minutes and seconds.
+    fn period(&self, width: char, time: &ZoneTime) -> &'static str {
+        let is_past = (self.minute.is_some() && time.minute > 0)
+            || (self.second.is_some() && time.second > 0);
+        let column = match width {
+            'l' => 0,
+            's' => 1,
+            _ => 2,
+        };
+        let row = PERIODS.lines().nth(usize::from(time.hour) * 2 + usize::from(is_past));
+        row.unwrap_or_default().split('|').nth(column).unwrap_or_default()
+    }
+
     fn field(&self, letter: char, width: char, time: &ZoneTime) -> (&'static str, String) {
         let number = |value: i64| match width {
             '2' => format!("{:02}", value % 100),
@@ -226,7 +239,7 @@ impl DateOptions {
                 ("fractionalSecond", all.chars().take(digits.unwrap_or(3)).collect())
             }
             'a' => ("dayPeriod", if time.hour < 12 { "AM" } else { "PM" }.to_owned()),
-            'B' => ("dayPeriod", period(width, time).to_owned()),
+            'B' => ("dayPeriod", self.period(width, time).to_owned()),
             _ => {
                 let name = match self.time_style {
                     Some(Length::Full) => ZoneName::Long,
@@ -237,18 +250,6 @@ impl DateOptions {
             }
         }
     }
-}
-
-/// The part of the day; half hours stand for all that are not whole.
-fn period(width: char, time: &ZoneTime) -> &'static str {
-    let row = usize::from(time.hour) * 2 + usize::from(time.minute > 0 || time.second > 0);
-    let column = match width {
-        'l' => 0,
-        's' => 1,
-        _ => 2,
-    };
-    let row = PERIODS.lines().nth(row).unwrap_or_default();
-    row.split('|').nth(column).unwrap_or_default()
 }
 
 /// The pattern of a combination: the second section of a table has its line in the first.

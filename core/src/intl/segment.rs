@@ -25,7 +25,11 @@ pub(crate) fn first(units: &[u16], granularity: Granularity) -> (usize, bool) {
                 WordSegmenter::new_for_non_complex_scripts(WordBreakInvariantOptions::default());
             let mut ends = segmenter.segment_utf16(units).iter_with_word_type();
             let found = ends.find(|(end, _)| *end > 0);
-            (found.map(|(end, _)| end), found.is_some_and(|(_, kind)| kind.is_word_like()))
+            let end = found.map_or(units.len(), |(end, _)| end);
+            // The rules forget the kind of some words that end with a mark.
+            let has_letter = char::decode_utf16(units.iter().copied().take(end))
+                .any(|unit| unit.is_ok_and(char::is_alphabetic));
+            (Some(end), has_letter || found.is_some_and(|(_, kind)| kind.is_word_like()))
         }
         Granularity::Sentence => {
             let segmenter = SentenceSegmenter::new(SentenceBreakInvariantOptions::default());

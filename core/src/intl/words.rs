@@ -127,10 +127,11 @@ fn short(unit: RelativeUnit) -> &'static str {
 
 /// The word for the unit before this one, for this one, and for the next.
 fn day_word(value: f64, unit: RelativeUnit, width: TextWidth) -> Option<String> {
-    let place = match value {
-        -1.0 => 0,
+    // As in ICU, hundredths count.
+    let place = match (value * 100.0).round() {
+        -100.0 => 0,
         0.0 => 1,
-        1.0 => 2,
+        100.0 => 2,
         _ => return None,
     };
     Some(match unit {

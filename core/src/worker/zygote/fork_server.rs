@@ -33,6 +33,8 @@ use crate::{
 pub fn worker_main() -> ExitCode {
     #[cfg(target_os = "linux")]
     crate::worker::inherited::hand_on_files();
+    // The confinement takes the environment and the files that tell the time zone.
+    crate::intl::zone::Zone::remember();
     let launched = confine::launcher(Confinement::ALL);
     // The thread of the host that started it lives as long as the runtime.
     let host = Parent::to_die_with();

@@ -24,6 +24,8 @@ use crate::{
 /// Returns when the host is gone.
 #[must_use]
 pub fn worker_main() -> ExitCode {
+    // The confinement takes the environment and the files that tell the time zone.
+    crate::intl::zone::Zone::remember();
     let mut words = std::env::args().skip(1);
     let version = words.next().and_then(|word| word.parse::<u32>().ok());
     let inherited = words.next().and_then(|word| Inherited::from_word(&word));

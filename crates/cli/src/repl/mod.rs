@@ -256,7 +256,8 @@ impl Repl {
                 Ok(())
             }
             Command::Save(file) => {
-                let text = self.kept.iter().map(|cell| format!("{cell}\n")).collect::<String>();
+                let text =
+                    self.kept.iter().flat_map(|cell| [cell.as_str(), "\n"]).collect::<String>();
                 let written = signals.during(move || {
                     std::fs::write(&file, text).map_err(|error| {
                         Ended::misuse(format!("cannot write {}: {error}", file.display()))

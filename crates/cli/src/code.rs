@@ -96,7 +96,6 @@ impl Code {
             memory_limit_bytes: arguments.given.memory,
             filename: Some(sources.filename.clone()),
             report: Report::On,
-            ..ExecutionOptions::default()
         };
         Ok(Self { sources, options, timeout_ms: arguments.timeout })
     }

@@ -164,9 +164,10 @@ impl Room {
 
 /// A number without a fraction as JSON writes it.
 fn whole(number: f64) -> Json {
-    #[expect(clippy::cast_possible_truncation, reason = "a number that is no such number stays")]
+    if number.fract() != 0.0 || !(-9e15..9e15).contains(&number) {
+        return number.into();
+    }
+    #[expect(clippy::cast_possible_truncation, reason = "whole, in range")]
     let whole = number as i64;
-    #[expect(clippy::cast_precision_loss, reason = "compared with the number itself")]
-    let is_whole = whole as f64 == number;
-    if is_whole { whole.into() } else { number.into() }
+    whole.into()
 }

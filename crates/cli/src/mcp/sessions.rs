@@ -16,7 +16,7 @@ use tokio::time::{Instant, sleep_until};
 const MOST: usize = 32;
 
 /// The time after which a session that nobody uses ends.
-const UNUSED: Duration = Duration::from_secs(30 * 60);
+const UNUSED: Duration = Duration::from_mins(30);
 
 /// The sessions. Clone: all clones are the same.
 #[derive(Clone)]
@@ -156,7 +156,7 @@ impl Drop for Use {
 mod tests {
     use super::*;
 
-    const MINUTE: Duration = Duration::from_secs(60);
+    const MINUTE: Duration = Duration::from_mins(1);
 
     fn sessions() -> Sessions {
         Sessions::new(Runtime::shared(), SessionOptions::default()).expect("valid options")

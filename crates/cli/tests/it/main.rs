@@ -6,8 +6,6 @@ mod host;
 mod mcp;
 mod page;
 mod program;
-#[cfg(unix)]
-mod repl;
 mod run;
 #[cfg(unix)]
 mod serve;

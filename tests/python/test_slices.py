@@ -19,13 +19,13 @@ LEAST_TURNS = 1
 LIMIT_BYTES = 2 << 30
 
 VALUES = {
-    "text": "'\u20ac'.repeat(60e6)",
-    "bytes": "new Uint8Array(400e6)",
-    "floats": "new Float64Array(40e6)",
-    "lists": "Array.from({ length: 1e6 }, (_, i) => [i])",
-    "objects": "Array.from({ length: 4e5 }, (_, i) => ({ a: i, ['k' + i]: 'text' }))",
-    "members": "new Set(Array.from({ length: 1e6 }, (_, i) => i))",
-    "error": "new Error('x'.repeat(100e6))",
+    "text": "'\u20ac'.repeat(30e6)",
+    "bytes": "new Uint8Array(200e6)",
+    "floats": "new Float64Array(20e6)",
+    "lists": "Array.from({ length: 4e5 }, (_, i) => [i])",
+    "objects": "Array.from({ length: 2e5 }, (_, i) => ({ a: i, ['k' + i]: 'text' }))",
+    "members": "new Set(Array.from({ length: 5e5 }, (_, i) => i))",
+    "error": "new Error('x'.repeat(50e6))",
 }
 WAYS = {
     "result": "export default value",
@@ -130,8 +130,8 @@ async def test_very_many_functions_and_promises_do_not_stop_the_loop() -> None:
 def test_without_a_loop_all_is_read() -> None:
     source = f"export default {VALUES['objects']}"
     result = isolane.run_code_sync(source, memory_limit_bytes=LIMIT_BYTES).result
-    assert [result[0], len(result)] == [{"a": 0, "k0": "text"}, 400_000]
-    assert result[-1] == {"a": 399_999, "k399999": "text"}
+    assert [result[0], len(result)] == [{"a": 0, "k0": "text"}, 200_000]
+    assert result[-1] == {"a": 199_999, "k199999": "text"}
 
 
 # Values longer than this are read in pieces.
@@ -260,7 +260,7 @@ async def test_a_report_is_shown_once_it_has_been_read() -> None:
     assert [len(run.reports), run.reports[0], len(run.reports[1]), run.reports[2]] == [
         3,
         1,
-        1_000_000,
+        400_000,
         2,
     ]
     assert (await run).reports == run.reports
@@ -272,7 +272,7 @@ async def test_a_promise_that_settled_before_the_end_has_its_value() -> None:
     source = f"const value = {VALUES['lists']}; keep(Promise.resolve(value)); export default 1"
     run = isolane.run_code(source, globals={"keep": kept.append}, memory_limit_bytes=LIMIT_BYTES)
     await run
-    assert len(await kept[0]) == 1_000_000
+    assert len(await kept[0]) == 400_000
 
 
 def test_a_run_whose_message_is_being_read_can_be_awaited_in_another_loop() -> None:

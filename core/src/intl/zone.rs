@@ -71,10 +71,10 @@ impl Zone {
 
     /// The zone of the machine, if it has a name that is known. Asked once a process.
     pub(crate) fn of_machine() -> Option<Self> {
+        static ZONE: PerProcess<OnceLock<Option<Zone>>> = PerProcess::new();
         if let Some(zone) = REMEMBERED.get() {
             return *zone;
         }
-        static ZONE: PerProcess<OnceLock<Option<Zone>>> = PerProcess::new();
         *ZONE.get_or_init(OnceLock::new).get_or_init(Self::asked_of_machine)
     }
 

@@ -9,7 +9,8 @@ use std::path::PathBuf;
 
 use isolane::{
     Language, OptionDeclaration, OptionKind, OptionSet, OptionValue, Request, RuntimeOptions,
-    SourceText, Spelling, Step, Value, inspect_limit, unknown_keyword as keyword, unknown_option, wrong_type,
+    SourceText, Spelling, Step, Value, inspect_limit, unknown_keyword as keyword, unknown_option,
+    wrong_type,
 };
 use pyo3::{
     exceptions::{PyKeyError, PyTypeError},

@@ -87,8 +87,8 @@ class SandboxError(Exception):
     message: str
     """The error's message."""
     stack: str | None
-    """`Name: message`, below it the frames of the sandbox, one `    at name (file:line:col)` a line,
-    and below them the errors that it was made from (`cause`, `errors`)."""
+    """`Name: message`, below it the frames of the sandbox, one `    at name (file:line:col)` in a
+    line, and below them the errors that it was made from (`cause`, `errors`)."""
     code: str | int | float | None
     """The error's own `code`, if it has one that is text or a number."""
     value: Any

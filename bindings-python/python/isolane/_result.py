@@ -38,8 +38,8 @@ class CodeExecutionError:
     name: str
     message: str
     stack: str | None = None
-    """`Name: message`, below it the frames of the sandbox, one `    at name (file:line:col)` a line,
-    and below them the errors that it was made from (`cause`, `errors`)."""
+    """`Name: message`, below it the frames of the sandbox, one `    at name (file:line:col)` in a
+    line, and below them the errors that it was made from (`cause`, `errors`)."""
     specifier: str | None = None
     """The specifier that could not be linked."""
     filename: str | None = None

@@ -22,10 +22,10 @@ use super::{
     extension::Opened,
     locale,
     memory::{escape::leave, home::Tenant, instance::Instance},
-    thrown::LastThrow,
     scene,
     session::Session,
     settle::Signal,
+    thrown::LastThrow,
     unawaited::Unawaited,
 };
 use crate::{

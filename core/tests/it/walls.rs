@@ -13,17 +13,21 @@ use std::{
 /// Each room, lowest first, with the rooms that it may name. A room without any is plain data or a thin wrapper.
 const ROOMS: &[(&str, &[&str])] = &[
     ("os", &[]),
+    ("intl", &["os"]),
     ("value", &["error"]),
     ("data", &["error", "value"]),
     ("binding", &["data", "os", "value"]),
     ("modules", &["binding", "data", "error", "os", "value"]),
-    ("isolate", &["binding", "data", "modules", "os", "testing", "value"]),
+    ("isolate", &["binding", "data", "intl", "modules", "os", "testing", "value"]),
     ("protocol", &["binding", "data", "isolate", "modules", "os", "value"]),
     (
         "runtime",
         &["binding", "data", "error", "isolate", "modules", "os", "protocol", "testing", "value"],
     ),
-    ("worker", &["binding", "data", "isolate", "modules", "os", "protocol", "runtime", "value"]),
+    (
+        "worker",
+        &["binding", "data", "intl", "isolate", "modules", "os", "protocol", "runtime", "value"],
+    ),
 ];
 
 /// The files of a room, lowest first, where they have an order: none names one above it.

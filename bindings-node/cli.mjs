@@ -4,8 +4,7 @@
 // In: the words of the command line, the standard streams. Out: an exit code. The addon runs the command on this thread,
 // and reads and writes the streams itself.
 
-import process from 'node:process';
-
+// `process` is the global one: an import of `node:process` opens the standard streams, and they would no longer block.
 import { loadNative } from './dist/native.js';
 
 const { native, folder } = loadNative();

@@ -24,8 +24,8 @@ function child(program, flags = []) {
 
 test('import and require give one and the same', () => {
   const cjs = createRequire(import.meta.url)('isolane');
-  const errors = ['LinkError', 'MemoryLimitError', 'SerializationError', 'StatusError', 'TerminatedError', 'UncaughtError'];
-  assert.deepStrictEqual(Object.keys(cjs).sort(), ['Runtime', 'Session', ...errors, 'runCode', 'unwrap'].sort());
+  const errors = ['LinkError', 'MemoryLimitError', 'QueueFullError', 'RuntimeClosedError', 'SerializationError', 'StatusError', 'TerminatedError', 'UncaughtError'];
+  assert.deepStrictEqual(Object.keys(cjs).sort(), ['Runtime', 'Session', ...errors, 'current', 'describe', 'runCode', 'unwrap'].sort());
   assert.deepStrictEqual({ ...esm }, { ...cjs });
   const { runCode } = cjs;
   assert.doesNotReject(async () => runCode('export default 1'));

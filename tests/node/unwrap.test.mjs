@@ -9,12 +9,12 @@ import { LinkError, MemoryLimitError, StatusError, TerminatedError, UncaughtErro
 const CEILING_MS = 120_000;
 const filename = 'code.ts';
 
-/** The exception of each failing run: its source, its class and the message. */
+/** The exception of each failing run: its source, its class and the message. Code that is stopped may have a place. */
 const FAILURES = [
   ['error', UncaughtError, () => runCode('const f = 1;\n\nthrow new RangeError("too far");', { filename }), 'RangeError: too far (code.ts:3:11)'],
-  ['error', UncaughtError, () => runCode('throw 7;', { filename }), 'Error: 7'],
-  ['memory', MemoryLimitError, () => runCode('const all = []; for (;;) all.push(new Array(1000).fill(0));', { memoryLimitBytes: 4 * 1024 * 1024 })],
-  ['terminated', TerminatedError, () => ended('for (;;);', 'long enough'), 'Terminated: long enough'],
+  ['error', UncaughtError, () => runCode('throw 7;', { filename }), 'Error: 7 (code.ts:1:7)'],
+  ['memory', MemoryLimitError, () => runCode('const all = []; for (;;) all.push(new Array(1000).fill(0));', { memoryLimitBytes: 4 * 1024 * 1024 }), /^MemoryLimit: the run hit its memory limit of 4194304 bytes( \(<runCode>:1:\d+\))?$/],
+  ['terminated', TerminatedError, () => ended('for (;;);', 'long enough'), /^Terminated: long enough( \(<runCode>:1:1\))?$/],
   ['link_error', LinkError, () => runCode("import { a } from 'b';", { filename }), "ReferenceError: Cannot find module 'b' imported from 'code.ts'; no imports were given (code.ts:1:19)"],
   ['link_error', LinkError, () => runCode('const x = ;', { filename }), 'SyntaxError: Unexpected token (code.ts:1:11)'],
 ];
@@ -42,7 +42,7 @@ test('the value of a success, undefined too', { timeout: CEILING_MS }, async () 
 });
 
 for (const [status, Class, start, message] of FAILURES) {
-  test(`${status}: ${Class.name}${message === undefined ? '' : ` ${message}`}`, { timeout: CEILING_MS }, async () => {
+  test(`${status}: ${Class.name} ${message}`, { timeout: CEILING_MS }, async () => {
     const result = await start();
     assert.equal(result.status, status);
     const copies = [result, structuredClone(result), JSON.parse(JSON.stringify(result))];
@@ -50,7 +50,8 @@ for (const [status, Class, start, message] of FAILURES) {
       const error = thrownBy(() => unwrap(copy));
       assert.equal(error.constructor, Class);
       assert.ok(error instanceof StatusError && error instanceof Error);
-      assert.equal(error.message, message ?? `${result.error.name}: ${result.error.message}`);
+      if (message instanceof RegExp) assert.match(error.message, message);
+      else assert.equal(error.message, message);
       assert.equal(error.name, Class.name);
       assert.equal(error.status, status);
       assert.equal(error.result, copy);

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import threading
 from collections.abc import Generator
 from typing import TYPE_CHECKING
 
@@ -19,6 +20,9 @@ from ._run import Run
 
 if TYPE_CHECKING:
     from ._page import PageDriver
+
+# Python misses a signal that comes just before a loop goes to sleep, until the loop wakes.
+SIGNAL_CHECK_S = 0.05
 
 # Loops that `run_code_sync` made and runs at this moment.
 _driven: set[asyncio.AbstractEventLoop] = set()
@@ -104,7 +108,20 @@ def close_loop(bridge: Bridge) -> None:
 async def _settled(handle: CodeExecution) -> None:
     """Waits for the end of a run. The task does not keep the result: an exception of a host
     function refers to it, too."""
-    await handle
+    if threading.current_thread() is not threading.main_thread():
+        await handle
+        return
+    waking: list[asyncio.TimerHandle] = []
+    _wake(asyncio.get_running_loop(), waking)
+    try:
+        await handle
+    finally:
+        waking.pop().cancel()
+
+
+def _wake(loop: asyncio.AbstractEventLoop, waking: list[asyncio.TimerHandle]) -> None:
+    """Wakes the loop again and again."""
+    waking[:] = [loop.call_later(SIGNAL_CHECK_S, _wake, loop, waking)]
 
 
 def _cancel_tasks(loop: asyncio.AbstractEventLoop) -> None:

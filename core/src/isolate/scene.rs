@@ -17,7 +17,7 @@ use super::{
 };
 use crate::data::outcome::{ExecutionError, Position};
 
-/// Bytes of a function's name that are read.
+/// The most bytes of a function's name that is shown. A part of a longer one could be a part of a secret.
 const LONGEST_NAME: usize = 256;
 
 /// Notes where the code is. `innermost`: the function that may be at a backward jump, which is no place of its own. Calls
@@ -62,6 +62,6 @@ fn frame(state: &State, caller: &Caller, jumps: bool) -> Option<StackFrame> {
 fn name(state: &State, function: Raw) -> Option<String> {
     let cx = state.realm().cx;
     let name = cx.own_data(function, c"name").filter(|name| is_string(name.raw()))?;
-    let shown = |name: &[u8]| shown_name(name.get(..LONGEST_NAME).unwrap_or(name));
-    cx.with_bytes(name.raw(), shown).ok().filter(|name| !name.is_empty())
+    let shown = |name: &[u8]| (name.len() <= LONGEST_NAME).then(|| shown_name(name));
+    cx.with_bytes(name.raw(), shown).ok().flatten().filter(|name| !name.is_empty())
 }

@@ -13,7 +13,7 @@ use super::{
     },
     exception::{self, StackFrame},
 };
-use crate::data::text::{STACK_LIMIT, bounded};
+use crate::data::text::{MESSAGE_LIMIT, STACK_LIMIT, bounded};
 
 /// The levels of causes that are shown.
 const MOST_LEVELS: usize = 8;
@@ -24,13 +24,21 @@ const MOST_CAUSES: usize = 32;
 /// The members of one `errors` that are shown.
 const MOST_MEMBERS: u32 = 10;
 
-/// The first line of a stack, as JavaScript writes an error.
+/// The first line of a stack, as JavaScript writes an error. A text that was cut is left out: at a cut within the stack
+/// nobody could tell a part of a secret.
 pub(super) fn head(name: &str, message: &str) -> String {
-    match (name, message) {
+    match (uncut(name), uncut(message)) {
         (name, "") => name.to_owned(),
         ("", message) => message.to_owned(),
         (name, message) => format!("{name}: {message}"),
     }
+}
+
+/// The text, or the mark of a cut alone if it may have been cut.
+fn uncut(text: &str) -> &str {
+    /// A character that a cut may have left out, and the mark.
+    const LEAST: usize = MESSAGE_LIMIT - 8;
+    if text.len() >= LEAST && text.ends_with('…') { "…" } else { text }
 }
 
 /// A first line and the frames below it.
@@ -104,13 +112,13 @@ impl Causes<'_> {
         }
         self.left -= 1;
         if !is_error(cause) {
-            self.line(label, &exception::headline(self.state, cause), level);
+            self.line(label, uncut(&exception::headline(self.state, cause)), level);
         } else if self.seen.contains(&address_of(cause)) {
             self.line(label, "[Circular]", level);
         } else {
             self.seen.push(address_of(cause));
             let head = exception::headline(self.state, cause);
-            let text = with_frames(head, &exception::frames(self.state, cause));
+            let text = with_frames(uncut(&head).to_owned(), &exception::frames(self.state, cause));
             self.line(label, &text, level);
             self.of_error(cause, level + 1);
         }
@@ -118,6 +126,12 @@ impl Causes<'_> {
 
     fn line(&mut self, label: &str, text: &str, level: usize) {
         let indent = format!("\n{}", "  ".repeat(level));
-        self.text.push_str(&format!("{indent}[{label}]: {}", text.replace('\n', &indent)));
+        let line = format!("{indent}[{label}]: {}", text.replace('\n', &indent));
+        if self.text.len() + line.len() <= STACK_LIMIT {
+            self.text.push_str(&line);
+        } else {
+            // What does not fit as a whole is left out, with all that would follow.
+            self.left = 0;
+        }
     }
 }

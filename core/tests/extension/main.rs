@@ -461,9 +461,9 @@ fn disguise(runtime: &Runtime) {
     assert_eq!(found[2], "function Point() {\n    [native code]\n}");
     let frames: Vec<&str> =
         found[0].as_array().expect("lines").iter().filter_map(Json::as_str).collect();
-    assert_eq!(frames[1], "at calls (native)", "{frames:?}");
-    assert!(frames[0].starts_with("at fails (<runCode>:2:"), "{frames:?}");
-    assert!(frames[2].starts_with("at outer (<runCode>:3:"), "{frames:?}");
+    assert_eq!(frames[2], "at calls (native)", "{frames:?}");
+    assert!(frames[1].starts_with("at fails (<runCode>:2:"), "{frames:?}");
+    assert!(frames[3].starts_with("at outer (<runCode>:3:"), "{frames:?}");
     let result = run(runtime, request("\n  api.calls(1)"));
     let failed = result.error.as_ref().expect("an error");
     assert_eq!((failed.name.as_str(), failed.line), ("TypeError", Some(2)), "{failed:?}");

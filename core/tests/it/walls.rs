@@ -19,10 +19,13 @@ const ROOMS: &[(&str, &[&str])] = &[
     ("binding", &["data", "os", "value"]),
     ("modules", &["binding", "data", "error", "os", "value"]),
     ("isolate", &["binding", "data", "intl", "modules", "os", "testing", "value"]),
-    ("protocol", &["binding", "data", "isolate", "modules", "os", "value"]),
+    ("protocol", &["binding", "data", "intl", "isolate", "modules", "os", "value"]),
     (
         "runtime",
-        &["binding", "data", "error", "isolate", "modules", "os", "protocol", "testing", "value"],
+        &[
+            "binding", "data", "error", "intl", "isolate", "modules", "os", "protocol", "testing",
+            "value",
+        ],
     ),
     (
         "worker",

@@ -364,7 +364,7 @@ fn stacks_name_their_own_cell() {
     let Outcome::Failed(_, error) = &failed.outcome else { panic!("{failed:?}") };
     assert_eq!(
         error.stack.as_deref(),
-        Some("    at deep (<cell 1>:3:13)\n    at <anonymous> (<cell 2>:2:3)")
+        Some("Error: deep\n    at deep (<cell 1>:3:13)\n    at <anonymous> (<cell 2>:2:3)")
     );
     assert_eq!(
         (error.filename.as_deref(), error.line, error.column),

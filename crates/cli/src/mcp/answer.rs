@@ -39,7 +39,7 @@ pub(super) fn of_names(names: &[Name]) -> CallToolResult {
         let mut form =
             json!({ "name": name.name, "kind": name.kind.as_str(), "type": name.kind_of });
         if let (Some(size), Json::Object(fields)) = (name.size, &mut form) {
-            fields.insert("size".to_owned(), whole(size));
+            fields.insert("size".to_owned(), size.into());
         }
         form
     };

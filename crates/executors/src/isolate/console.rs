@@ -122,13 +122,13 @@ mod tests {
 
     use super::*;
 
-    /// A log of one array of many strings, which is named so often.
+    /// A log of one array of long strings, which is named so often.
     fn repeated(times: u32) -> ExecutionLog {
         let mut writer = Writer::new();
         writer.array(times);
-        writer.array(2000);
-        for _ in 0..2000 {
-            writer.string("xxxxxxxxxxxx");
+        writer.array(60);
+        for _ in 0..60 {
+            writer.string(&"x".repeat(500));
         }
         for _ in 1..times {
             // The list is object 0, and the array object 1.

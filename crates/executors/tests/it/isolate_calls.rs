@@ -328,7 +328,8 @@ fn a_closed_runtime_is_an_error_of_the_call() {
     let call = CodeExecutionInput::new("console.log(1); for (;;);");
     let result = block_on(executor.execute_code(&context, call)).expect("it starts");
     assert_eq!(result.exit_code, Some(1));
-    assert_eq!(result.stderr, "Terminated: runtime closed\n");
+    // The place of the loop follows, if the code could tell it in time.
+    assert_eq!(result.stderr.lines().next(), Some("Terminated: runtime closed"));
     closer.join().expect("no panic");
     assert_eq!(kind(&executor, CodeExecutionInput::new("1")), ExecutorErrorKind::Other);
 }

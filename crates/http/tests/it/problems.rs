@@ -68,7 +68,7 @@ async fn bad_parameters_are_bad_requests() {
         ("/processes?limit=1&limit=2", "limit is given twice"),
         (
             "/processes?state=done",
-            "state must be one of 'idle', 'queued', 'running', 'terminating', got \"done\"",
+            "state must be one of 'idle', 'queued', 'running', 'terminating', got 'done'",
         ),
         ("/processes/1?wait=60001", "wait must be a whole number from 0 to 60000, got '60001'"),
         ("/processes/1?wait=-1", "wait must be a whole number from 0 to 60000, got '-1'"),

@@ -44,16 +44,22 @@ impl CollatorOptions {
         case_first: CaseFirst::False,
     };
 
-    /// The order of two texts.
-    pub(crate) fn compare(self, one: Sorted<'_>, other: Sorted<'_>) -> Ordering {
+    /// The order of two texts; `None` once `stops` says so, which is asked between pieces of long texts. Holds memory for
+    /// one piece at a time.
+    pub(crate) fn compare(
+        self,
+        one: Sorted<'_>,
+        other: Sorted<'_>,
+        stops: impl Fn() -> bool,
+    ) -> Option<Ordering> {
         thread_local! {
             /// Most calls give no options, and sort.
             static PLAIN: Option<Collator> = CollatorOptions::PLAIN.collator();
         }
         if self == Self::PLAIN {
-            return PLAIN.with(|collator| compare(collator.as_ref(), one, other));
+            return PLAIN.with(|collator| in_pieces(collator.as_ref(), one, other, stops));
         }
-        compare(self.collator().as_ref(), one, other)
+        in_pieces(self.collator().as_ref(), one, other, stops)
     }
 
     fn collator(self) -> Option<Collator> {
@@ -83,6 +89,83 @@ impl CollatorOptions {
             CaseFirst::False => CollationCaseFirst::False,
         });
         Collator::try_new_unstable(&Root, preferences, options).ok()
+    }
+}
+
+/// Bytes or units of a piece. The library needs some ten bytes for each, and time that grows with the square of a run of
+/// marks or digits.
+const PIECE: usize = 2048;
+
+/// So much before the first difference is compared with it: marks, contractions and digits hang together.
+const BEFORE: usize = 64;
+
+/// The order of texts. Of long ones the common beginning is passed over, and the rest is compared piece by piece.
+fn in_pieces(
+    collator: Option<&Collator>,
+    mut one: Sorted<'_>,
+    mut other: Sorted<'_>,
+    stops: impl Fn() -> bool,
+) -> Option<Ordering> {
+    if one.length() <= PIECE && other.length() <= PIECE {
+        return Some(compare(collator, one, other));
+    }
+    let common = one.common(other).saturating_sub(BEFORE);
+    (one, other) = (one.split(common).1, other.split(common).1);
+    while !(one.is_empty() && other.is_empty()) {
+        if stops() {
+            return None;
+        }
+        let (piece, rest) = one.split(PIECE);
+        let (other_piece, other_rest) = other.split(PIECE);
+        let order = compare(collator, piece, other_piece);
+        if order.is_ne() {
+            return Some(order);
+        }
+        (one, other) = (rest, other_rest);
+    }
+    Some(Ordering::Equal)
+}
+
+impl Sorted<'_> {
+    fn length(self) -> usize {
+        match self {
+            Self::Utf8(text) => text.len(),
+            Self::Utf16(units) => units.len(),
+        }
+    }
+
+    fn is_empty(self) -> bool {
+        self.length() == 0
+    }
+
+    /// The length of the beginning that both texts have, of texts in the same form.
+    fn common(self, other: Self) -> usize {
+        fn length<T: PartialEq>(one: &[T], other: &[T]) -> usize {
+            one.iter().zip(other).take_while(|(one, other)| one == other).count()
+        }
+        match (self, other) {
+            (Self::Utf8(one), Self::Utf8(other)) => length(one.as_bytes(), other.as_bytes()),
+            (Self::Utf16(one), Self::Utf16(other)) => length(one, other),
+            _ => 0,
+        }
+    }
+
+    /// At most that much of the text, and the rest. No character is split; a piece has one at least.
+    fn split(self, most: usize) -> (Self, Self) {
+        match self {
+            Self::Utf8(text) => {
+                let (piece, rest) = text.split_at(text.floor_char_boundary(most));
+                (Self::Utf8(piece), Self::Utf8(rest))
+            }
+            Self::Utf16(units) => {
+                let most = most.min(units.len());
+                let is_high = |unit: &u16| (0xd800..0xdc00).contains(unit);
+                let splits =
+                    most > 1 && most < units.len() && units.get(most - 1).is_some_and(is_high);
+                let (piece, rest) = units.split_at(most - usize::from(splits));
+                (Self::Utf16(piece), Self::Utf16(rest))
+            }
+        }
     }
 }
 

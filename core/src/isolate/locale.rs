@@ -189,27 +189,38 @@ unsafe extern "C-unwind" fn call(
 fn elements(state: &State, cx: Cx, array: Raw, args: &[Raw]) -> Outcome<Local> {
     // A list that is longer than its elements would go on for long without a call of the engine.
     const CHECKED: i64 = 1 << 10;
+    const MOST_PARTS: usize = 1 << 10;
     let length = cx.length(array)?;
     let mut text = cx.string("")?;
+    // Each call copies the text before, so it gets many parts.
     let concat = state.realm().intrinsics.string_concat;
+    let append = |text: Local, parts: &mut Vec<Local>| {
+        let raw: Vec<Raw> = parts.iter().map(Local::raw).collect();
+        let text = cx.call(concat, text.raw(), &raw);
+        parts.clear();
+        text
+    };
+    let mut parts = Vec::new();
     let separator = cx.string(",")?;
     for index in 0..length {
         if index % CHECKED == 0 && state.must_end() {
             return Err(Thrown);
         }
         let element = cx.get_index(array, u32::try_from(index).map_err(|_| Thrown)?)?;
+        if parts.len() >= MOST_PARTS {
+            text = append(text, &mut parts)?;
+        }
         if index > 0 {
-            text = cx.call(concat, text.raw(), &[separator.raw()])?;
+            parts.push(cx.dup(separator.raw()));
         }
         if matches!(tag_of(element.raw()), sys::JS_TAG_UNDEFINED | sys::JS_TAG_NULL) {
             continue;
         }
         let method = cx.get_str(element.raw(), c"toLocaleString")?;
         let own = cx.call(method.raw(), element.raw(), args)?;
-        let own = cx.to_string(own.raw())?;
-        text = cx.call(concat, text.raw(), &[own.raw()])?;
+        parts.push(cx.to_string(own.raw())?);
     }
-    Ok(text)
+    append(text, &mut parts)
 }
 
 impl State {

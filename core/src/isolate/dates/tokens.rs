@@ -184,6 +184,9 @@ impl<'t> Tokens<'t> {
     }
 
     fn wide_blank(&self) -> Option<usize> {
+        if !matches!(self.byte(), 0xc2 | 0xe1..=0xe3 | 0xef) {
+            return None;
+        }
         let rest = self.text.get(self.at..)?;
         BLANKS.iter().find(|blank| rest.starts_with(blank)).map(|blank| blank.len())
     }

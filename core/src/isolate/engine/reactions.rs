@@ -143,14 +143,18 @@ impl Walk {
     }
 
     /// The ends of all chains that begin with a pending promise, to which those that will settle it have so many
-    /// references. None where the way is too long.
+    /// references. None where one chain has come to a settled promise, for then the code waited for the first of many; and
+    /// none where the way is too long.
     pub(in crate::isolate) fn ends(&mut self, promise: Raw, references: i32) -> Vec<ChainEnd> {
         let (mut ends, mut visited) = (Vec::new(), HashSet::new());
         let mut open = vec![Step { promise, references: Some(references) }];
         while let Some(step) = open.pop() {
             let Some(left) = self.left.checked_sub(1) else { return Vec::new() };
             self.left = left;
-            if !is_pending(self.layout, step.promise) || !visited.insert(address_of(step.promise)) {
+            if !is_pending(self.layout, step.promise) {
+                return Vec::new();
+            }
+            if !visited.insert(address_of(step.promise)) {
                 continue;
             }
             let about_to = self.thenables.get(&address_of(step.promise)).copied();

@@ -7,7 +7,7 @@ use std::cmp::Ordering;
 use super::{
     super::{
         State,
-        engine::{Cx, Local, Outcome, Raw, Seen, int, sys, tag_of, undefined},
+        engine::{Cx, Local, Outcome, Raw, Seen, Thrown, int, sys, tag_of, undefined},
         locale,
     },
     Service,
@@ -64,20 +64,27 @@ pub(in crate::isolate) fn localized(
         state.known_locale(&asked, method);
         options
     };
-    order(cx, options, texts)
+    order(state, cx, options, texts)
 }
 
-fn compare(_: &State, cx: Cx, slot: &Slot, args: &[Raw]) -> Outcome<Local> {
+fn compare(state: &State, cx: Cx, slot: &Slot, args: &[Raw]) -> Outcome<Local> {
     let Slot::Collator { options, .. } = slot else { return Ok(cx.dup(undefined())) };
     let text = |index: usize| cx.to_string(args.get(index).copied().unwrap_or(undefined()));
     let (one, other) = (text(0)?, text(1)?);
-    order(cx, *options, [one.raw(), other.raw()])
+    order(state, cx, *options, [one.raw(), other.raw()])
 }
 
-fn order(cx: Cx, options: CollatorOptions, [one, other]: [Raw; 2]) -> Outcome<Local> {
+fn order(
+    state: &State,
+    cx: Cx,
+    options: CollatorOptions,
+    [one, other]: [Raw; 2],
+) -> Outcome<Local> {
+    let stops = || state.must_end();
     let order = cx.with_text(one, |one| {
-        cx.with_text(other, |other| options.compare(sorted(one), sorted(other)))
+        cx.with_text(other, |other| options.compare(sorted(one), sorted(other), stops))
     })??;
+    let order = order.ok_or(Thrown)?;
     Ok(cx.dup(int(match order {
         Ordering::Less => -1,
         Ordering::Equal => 0,

@@ -375,7 +375,7 @@ fn stacks_name_their_own_cell() {
         &[
             (
                 "try { deep() } catch (e) { e.stack }",
-                "    at deep (<cell 1>:3:13)\n    at <anonymous> (<cell 3>:1:7)\n",
+                "Error: deep\n    at deep (<cell 1>:3:13)\n    at <anonymous> (<cell 3>:1:7)",
             ),
             ("import.meta.url", "sandbox:<cell 4>"),
             ("deep.toString()", "function deep() {\n  throw new Error('deep')\n}"),

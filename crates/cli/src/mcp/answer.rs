@@ -71,13 +71,12 @@ fn text(result: &ExecutionResult, is_cell: bool) -> String {
         text.push("\n");
     }
     if let Some(error) = &result.error {
-        text.push(&format!("{}: {}", error.name, error.message));
-        match (&error.stack, &error.filename, error.line, error.column) {
-            (Some(stack), ..) => text.push(&format!("\n{stack}")),
-            (None, Some(file), Some(line), Some(column)) => {
-                text.push(&format!(" ({file}:{line}:{column})"));
-            }
-            _ => {}
+        // A stack begins with the name and the message.
+        let head = || format!("{}: {}", error.name, error.message);
+        text.push(&error.stack.clone().unwrap_or_else(head));
+        let place = (&error.stack, &error.filename, error.line, error.column);
+        if let (None, Some(file), Some(line), Some(column)) = place {
+            text.push(&format!(" ({file}:{line}:{column})"));
         }
     }
     let cell = result.cell.as_deref();

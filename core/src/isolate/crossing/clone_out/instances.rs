@@ -31,7 +31,7 @@ pub(super) const MOST_ITEMS: usize = 100;
 const MOST_LEVELS: usize = 3;
 
 /// The longest container of which the other items are counted.
-const MOST_COUNTED: usize = 1 << 20;
+const MOST_COUNTED: usize = 1 << 16;
 
 /// Properties beyond which an instance is shown by its class alone: they would be listed before they are read.
 const MOST_PROPERTIES: usize = 10_000;

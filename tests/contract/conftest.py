@@ -37,6 +37,9 @@ def pytest_runtest_logreport(report: pytest.TestReport) -> None:
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    if hasattr(terminalreporter.config, "workerinput"):
+        # One of several processes: the one that started them has all the counts.
+        return
     for table, numbers in _counts.items():
         counts = f"{numbers['ran']} ran, {numbers['skipped']} skipped"
         terminalreporter.write_line(f"{table}: {counts}")

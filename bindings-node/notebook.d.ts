@@ -33,7 +33,44 @@ export interface NotebookOptions {
   py?: boolean | PyOptions;
   /** The variables of the environment that Python cells see, beside our own `HOME`, `TMPDIR`, `PATH`, `LANG`, `TZ`. */
   env?: Record<string, string>;
+  /** Functions that cells call as `tool.<name>(args)`: in JavaScript a promise, in Python a call that waits. */
+  tools?: Record<string, ToolFunction | CellTool>;
+  /** The function behind `llm(prompt, { model, system, schema })`. The clock of a cell stands still while it works. */
+  llm?: (prompt: string, options: LlmOptions) => unknown;
   limits?: Limits;
+}
+
+/**
+ * A function behind a tool. Its answer is JSON; of a tool result, `{ content, details?, isError? }`, cells get the text, and
+ * its images are displayed. What it throws is thrown in the cell.
+ */
+// eslint-disable-next-line @typescript-eslint/no-explicit-any -- the host knows its arguments
+export type ToolFunction = (args: any, context: CallContext) => unknown;
+
+/** A tool with a description. */
+export interface CellTool {
+  call: ToolFunction;
+  /** For the model. */
+  description?: string;
+  /** The JSON Schema of the arguments: they are checked, and its defaults are filled in. */
+  input?: Record<string, unknown>;
+  /** Whether the clock of a cell stands still while a call is unanswered. Default false. */
+  stopsClock?: boolean;
+}
+
+/** A call of a function by a cell. */
+export interface CallContext {
+  /** Aborted when the cell is ended. */
+  signal: AbortSignal;
+}
+
+/** The options of a call of `llm`. */
+export interface LlmOptions extends CallContext {
+  /** `'smol'`, `'default'`, `'slow'`, or any name. */
+  model: string;
+  system?: string;
+  /** The JSON Schema of the answer, which is then a value or JSON text. */
+  schema?: Record<string, unknown>;
 }
 
 /** The options of JavaScript cells. */
@@ -108,6 +145,12 @@ export interface Limits {
   imageBytes?: number;
   /** The images of a call. Default 16. */
   images?: number;
+  /** The status events of a cell that are kept, the newest. Default 1,000. */
+  statusEvents?: number;
+  /** The calls of host functions that one cell has at work at once; more wait. Default 64. */
+  hostCalls?: number;
+  /** The calls of `llm` in one cell. Default 200. */
+  llmCalls?: number;
 }
 
 /** A text block. */

@@ -15,7 +15,7 @@ export class Notebook {
   constructor(options?: unknown) {
     this.#door = withPath(() => {
       const { given, runtime } = withoutRuntime(options === undefined ? {} : object(options, 'options'));
-      return new Door('notebook', given, runtime);
+      return new Door('notebook', withSignals(given), runtime);
     });
   }
 
@@ -66,6 +66,40 @@ function withoutRuntime(given: Readonly<Record<string, unknown>>): {
   const { runtime, ...rest } = js as Record<string, unknown>;
   if (!(runtime instanceof Runtime)) return { given, runtime: undefined };
   return { given: { ...given, js: rest }, runtime };
+}
+
+/** The options with functions whose last argument is the number of a call, and one that aborts its signal. */
+function withSignals(given: Readonly<Record<string, unknown>>): Readonly<Record<string, unknown>> {
+  const [tools, llm] = [option(given, 'tools'), option(given, 'llm')];
+  if (tools === undefined && llm === undefined) return given;
+  const calls = new Map<number, AbortController>();
+  const call = async (number: number, act: (signal: AbortSignal) => unknown): Promise<unknown> => {
+    const controller = new AbortController();
+    calls.set(number, controller);
+    try {
+      return await act(controller.signal);
+    } finally {
+      calls.delete(number);
+    }
+  };
+  const asTool = (function_: unknown, owner?: unknown): unknown => {
+    if (typeof function_ !== 'function') return function_;
+    return (args: unknown, number: number) => call(number, (signal) => function_.call(owner, args, { signal }));
+  };
+  const tool = (tool: unknown): unknown => {
+    if (typeof tool !== 'object' || tool === null || Array.isArray(tool)) return asTool(tool);
+    return { ...tool, call: asTool((tool as { call?: unknown }).call, tool) };
+  };
+  const isOther = typeof tools !== 'object' || tools === null || Array.isArray(tools);
+  return {
+    ...given,
+    tools: isOther ? tools : Object.fromEntries(Object.entries(tools).map(([name, given]) => [name, tool(given)])),
+    llm:
+      typeof llm !== 'function'
+        ? llm
+        : (prompt: string, options: object, number: number) => call(number, (signal) => llm(prompt, { ...options, signal })),
+    $abort: (number: number): void => calls.get(number)?.abort(),
+  };
 }
 
 /** The value of `act()`. An error of misuse has its `path`, with which its message begins. */

@@ -25,9 +25,38 @@ const textOf = async (notebook, ...cells) => (await notebook.execute({ cells }))
 /** The value at a path, `null` if there is none. */
 const at = (value, path) => path.split('.').reduce((inner, key) => inner?.[key], value) ?? null;
 
-for (const { name, needs, options, calls } of cases) {
+/** The tools and the `llm` of cases with `host`. */
+const host = {
+  tools: {
+    echo: (args) => args,
+    'add-up': {
+      description: 'Adds.',
+      input: {
+        type: 'object',
+        properties: { numbers: { type: 'array', items: { type: 'number' } }, label: { type: 'string', default: 'sum' } },
+        required: ['numbers'],
+      },
+      call: async ({ numbers, label }) => `${label}: ${numbers.reduce((sum, n) => sum + n, 0)}`,
+    },
+    fail() {
+      throw new TypeError('no such row');
+    },
+    picture: () => ({
+      content: [{ type: 'text', text: 'a chart' }, { type: 'image', data: 'AQID', mimeType: 'image/png' }],
+      details: 1,
+    }),
+    refuse: () => ({ content: [{ type: 'text', text: 'not today' }], isError: true }),
+    nothing() {},
+  },
+  llm(prompt, { model, system, schema }) {
+    if (schema !== undefined) return '{"n": 1}';
+    return prompt === '' ? '' : `${model}: ${prompt}${system === undefined ? '' : ` (${system})`}`;
+  },
+};
+
+for (const { name, needs, host: hasHost, options, calls } of cases) {
   test(name, { ...CEILING, skip: needs === 'python' && skip }, async () => {
-    await using(new Notebook(options), async (notebook) => {
+    await using(new Notebook({ ...options, ...(hasHost && host) }), async (notebook) => {
       for (const { cells, text, status, state, error = false, images = 0, details = {} } of calls) {
         const result = await notebook.execute({ cells });
         if (text !== undefined) assert.equal(withoutCarets(result.content[0].text), withoutCarets(text));
@@ -72,6 +101,11 @@ test('misuse throws at once, with its path', CEILING, async () => {
     [() => new Notebook({ js: { runtime: {} } }), TypeError, 'js.runtime', 'js.runtime must be a Runtime, got an object'],
     [() => new Notebook({ limits: { window: () => 1 } }), TypeError, 'limits.window', 'limits.window must be data, got a function'],
     [() => new Notebook({ js: { globals: { console: 1 } } }), TypeError, 'js.globals.console', 'js.globals.console: a notebook has a console of its own'],
+    [() => new Notebook({ tools: [] }), TypeError, 'tools', 'tools must be an object, got an array'],
+    [() => new Notebook({ tools: { a: 1 } }), TypeError, 'tools.a', 'tools.a must be a function or an object, got a number'],
+    [() => new Notebook({ tools: { a: {} } }), TypeError, 'tools.a.call', 'tools.a.call must be a function, got undefined'],
+    [() => new Notebook({ tools: { a: { call() {}, stopClock: true } } }), TypeError, 'tools.a.stopClock', "tools.a.stopClock: unknown option 'stopClock'; did you mean 'stopsClock'?"],
+    [() => new Notebook({ llm: 1 }), TypeError, 'llm', 'llm must be a function, got a number'],
     [(notebook) => notebook.execute(), TypeError, 'args', 'args must be an object, got null'],
     [(notebook) => notebook.execute({ cells: [js('1', { timeout: 0 })] }), RangeError, 'cells[0].timeout', 'cells[0].timeout must be a whole number from 1 to 600, got 0'],
     [(notebook) => notebook.execute({ cells: [js('1')] }, { onUpdates: 1 }), TypeError, 'onUpdates', "onUpdates: unknown option 'onUpdates'; did you mean 'onUpdate'?"],
@@ -102,6 +136,25 @@ test('cells see what the host hands over', CEILING, async () => {
       [await scale(table.rows.length), await kettle(), double(4), when.getTime(), bytes[0]]`;
     assert.equal(await textOf(notebook, js(code)), '[20,24,8,0,7]');
   });
+});
+
+test('the end of a cell aborts the signals of its calls', CEILING, async () => {
+  for (const cell of skip ? [js('await tool.wait({})')] : [js('await tool.wait({})'), python('tool.wait()'), python("llm('?')")]) {
+    let execution;
+    const aborted = new Promise((resolve) => {
+      const wait = (_args, { signal }) => {
+        signal.addEventListener('abort', () => resolve(signal.aborted));
+        execution.terminate('enough');
+        return new Promise(() => {});
+      };
+      const notebook = new Notebook({ tools: { wait: { call: wait, stopsClock: true } }, llm: wait });
+      execution = notebook.execute({ cells: [cell] });
+      execution.finally(() => notebook.close());
+    });
+    assert.equal(await aborted, true);
+    const { content } = await execution;
+    assert.match(content[0].text, /^Command aborted: enough\nCell aborted\./);
+  }
 });
 
 test('a runtime of the caller runs the cells', CEILING, async () => {

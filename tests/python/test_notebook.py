@@ -36,6 +36,51 @@ def spelled(options: Any) -> Any:
     return {snake(key): value if key == "env" else spelled(value) for key, value in options.items()}
 
 
+async def add_up(args: dict[str, Any]) -> str:
+    return f"{args['label']}: {sum(args['numbers'])}"
+
+
+def fail(_args: dict[str, Any]) -> None:
+    raise TypeError("no such row")
+
+
+def answer(prompt: str, options: dict[str, Any]) -> str:
+    if "schema" in options:
+        return '{"n": 1}'
+    system = f" ({options['system']})" if "system" in options else ""
+    return prompt and f"{options['model']}: {prompt}{system}"
+
+
+PICTURE = [
+    {"type": "text", "text": "a chart"},
+    {"type": "image", "data": "AQID", "mime_type": "image/png"},
+]
+
+# The tools and the `llm` of cases with `host`.
+HOST: dict[str, Any] = {
+    "tools": {
+        "echo": lambda args: args,
+        "add-up": {
+            "description": "Adds.",
+            "input": {
+                "type": "object",
+                "properties": {
+                    "numbers": {"type": "array", "items": {"type": "number"}},
+                    "label": {"type": "string", "default": "sum"},
+                },
+                "required": ["numbers"],
+            },
+            "call": add_up,
+        },
+        "fail": fail,
+        "picture": lambda _: {"content": PICTURE, "details": 1},
+        "refuse": lambda _: {"content": [{"type": "text", "text": "not today"}], "is_error": True},
+        "nothing": lambda _: None,
+    },
+    "llm": answer,
+}
+
+
 def at(value: Any, path: str) -> Any:
     for key in path.split("."):
         name = snake(key)
@@ -72,7 +117,8 @@ def js(*codes: str, **more: Any) -> dict[str, Any]:
 def test_case(case: dict[str, Any]) -> None:
     if case.get("needs") == "python" and not _PY["ok"]:
         pytest.skip(f"no Python: {_PY.get('reason')}")
-    with Notebook(**spelled(case.get("options", {}))) as notebook:
+    host = HOST if case.get("host") else {}
+    with Notebook(**spelled(case.get("options", {})), **host) as notebook:
         for call in case["calls"]:
             result = notebook.execute_sync({"cells": call["cells"]})
             if "text" in call:
@@ -241,3 +287,34 @@ def test_cells_of_both_languages_in_one_call() -> None:
     cells.append({"language": "py", "code": "x + 1"})
     with Notebook() as notebook:
         assert notebook.execute_sync({"cells": cells}).text == "[1/3]\n\n[2/3]\n1\n\n[3/3]\n21"
+
+
+@pytest.mark.parametrize("cell", [js("await tool.wait({})"), js("await llm('?')")])
+def test_the_end_of_a_cell_cancels_its_calls(cell: dict[str, Any]) -> None:
+    async def main() -> None:
+        called, cancelled = asyncio.Event(), asyncio.Event()
+
+        async def wait(*_args: Any) -> None:
+            called.set()
+            try:
+                await asyncio.Event().wait()
+            finally:
+                cancelled.set()
+
+        async with Notebook(
+            tools={"wait": {"call": wait, "stops_clock": True}}, llm=wait
+        ) as notebook:
+            execution = notebook.execute(cell)
+            await called.wait()
+            execution.terminate("enough")
+            result = await execution
+            assert result.text.startswith("Command aborted: enough\nCell aborted.")
+            await cancelled.wait()
+
+    asyncio.run(main())
+
+
+def test_misuse_of_tools() -> None:
+    with pytest.raises(TypeError, match=r"^tools\.a\.call must be a function, got null$") as raised:
+        Notebook(tools={"a": {}})
+    assert raised.value.path == "tools.a.call"  # type: ignore[attr-defined]

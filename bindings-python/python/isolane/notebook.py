@@ -6,6 +6,8 @@ everything, keeps all state and words all messages.
 
 from __future__ import annotations
 
+import asyncio
+import inspect
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -63,14 +65,17 @@ class Notebook:
 
         Args:
             options: `js` and `py`, a mapping of options or `False`; `env`, the variables that
-                Python cells see; `limits`. The page `docs/notebook.md` has them all.
+                Python cells see; `tools`, functions of one dict by their names, or mappings with
+                `call`, `description`, `input` and `stops_clock`; `llm`, a function of a prompt and
+                options; `limits`. Functions may be coroutine functions, which are cancelled when
+                their cell is ended. The page `docs/notebook.md` has them all.
 
         Raises:
             TypeError, ValueError: an option is not valid. `path` names it.
         """
         given, runtime = _without_runtime(options)
         with _paths():
-            self._door = Door("notebook", given, runtime)
+            self._door = Door("notebook", _cancelled(given), runtime)
 
     def execute(
         self,
@@ -193,6 +198,45 @@ def _without_runtime(options: Mapping[str, Any]) -> tuple[dict[str, Any], Runtim
         return dict(options), None
     rest = {name: value for name, value in js.items() if name != "runtime"}
     return {**options, "js": rest}, runtime
+
+
+def _cancelled(options: dict[str, Any]) -> dict[str, Any]:
+    """The options with functions whose last argument is the number of a call, and one that cancels
+    it."""
+    tools, llm = options.get("tools"), options.get("llm")
+    if tools is None and llm is None:
+        return options
+    tasks: dict[int, asyncio.Future[Any]] = {}
+
+    def numbered(function: Any) -> Any:
+        if not callable(function):
+            return function
+
+        async def call(*args: Any) -> Any:
+            *args_of_function, number = args
+            answer = function(*args_of_function)
+            if not inspect.isawaitable(answer):
+                return answer
+            task = tasks[number] = asyncio.ensure_future(answer)
+            try:
+                return await task
+            finally:
+                del tasks[number]
+
+        return call
+
+    def tool(given: Any) -> Any:
+        if isinstance(given, Mapping):
+            return {**given, "call": numbered(given.get("call"))}
+        return numbered(given)
+
+    def abort(number: int) -> None:
+        if number in tasks:
+            tasks[number].cancel()
+
+    if isinstance(tools, Mapping):
+        tools = {name: tool(given) for name, given in tools.items()}
+    return {**options, "tools": tools, "llm": numbered(llm), "$abort": abort}
 
 
 @contextmanager

@@ -18,6 +18,7 @@ use tokio::time::{Instant, sleep, timeout};
 use crate::{
     Args, CallResult, CellStatus, Language,
     clock::Clock,
+    host::Desk,
     kernels::{Cause, Cell, End, Ended},
     notebook::{Inner, Kernels},
     record::{self, Record},
@@ -192,7 +193,7 @@ impl Call {
             Some((index, Ended::refused("Unavailable", text)))
         };
         if let Some(index) = first(Language::Js)
-            && let Err(error) = kernels.open_js(&self.inner.options)
+            && let Err(error) = kernels.open_js(&self.inner.options, &self.inner.functions)
         {
             return refused(Language::Js, index, error.message());
         }
@@ -240,9 +241,11 @@ impl Call {
             kernels.reset(input.language).await;
         }
         let limits = &self.inner.options.limits;
+        let desk = Arc::new(Desk::new(Arc::clone(&self.inner.functions), record.clone()));
         let begun = |name: String, clock: Clock| {
             let mut cells = self.cells();
             cells[index].name = Some(name);
+            desk.begun(clock.clone());
             cells[index].clock = Some(clock);
         };
         let cell = Cell {
@@ -251,6 +254,7 @@ impl Call {
             end: &end,
             seconds: input.timeout.unwrap_or(limits.timeout_seconds),
             wall_seconds: limits.max_cell_seconds,
+            desk: &desk,
             begun: &begun,
         };
         let forward = async {
@@ -258,7 +262,7 @@ impl Call {
             std::future::pending::<()>().await;
         };
         let ended = tokio::select! {
-            ended = kernels.run(&self.inner.options, input.language, &cell) => ended,
+            ended = kernels.run(&self.inner, input.language, &cell) => ended,
             () = forward => Ended::well(),
         };
         self.inner.end_cell(kernels);

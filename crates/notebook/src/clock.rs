@@ -3,9 +3,15 @@
 //! In: the beginning of waits and their end. Out: the moment when the cell has used its time. Wall time has a bound of its
 //! own.
 
-use std::time::Duration;
+use std::{
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    time::Duration,
+};
 
-use tokio::time::{Instant, sleep_until};
+use tokio::{
+    sync::Notify,
+    time::{Instant, sleep},
+};
 
 /// Why a cell has no more time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -16,37 +22,106 @@ pub(crate) struct Expired {
     pub(crate) waited: u64,
 }
 
-/// The clock of a cell that has begun.
+/// The clock of a cell that has begun. Clones are one clock.
 #[derive(Clone, Debug)]
-pub(crate) struct Clock {
+pub(crate) struct Clock(Arc<Inner>);
+
+#[derive(Debug)]
+struct Inner {
     began: Instant,
     limit: Duration,
     wall_limit: Duration,
+    waits: Mutex<Waits>,
+    /// Told when the clock stops or goes on.
+    changed: Notify,
 }
+
+/// The waits that stop a clock.
+#[derive(Debug, Default)]
+struct Waits {
+    /// How many there are now, and since when there is any.
+    open: usize,
+    since: Option<Instant>,
+    /// The time of those that are over.
+    total: Duration,
+}
+
+/// A wait: the clock stands still until it is dropped.
+#[derive(Debug)]
+pub(crate) struct Still(Clock);
 
 impl Clock {
     /// A clock that runs from now on.
     pub(crate) fn start(limit_seconds: u64, wall_seconds: u64) -> Self {
-        Self {
+        Self(Arc::new(Inner {
             began: Instant::now(),
             limit: Duration::from_secs(limit_seconds),
             wall_limit: Duration::from_secs(wall_seconds),
-        }
+            waits: Mutex::default(),
+            changed: Notify::new(),
+        }))
     }
 
     /// The time on the clock.
     pub(crate) fn worked(&self) -> Duration {
-        self.began.elapsed()
+        self.0.began.elapsed().saturating_sub(self.waited())
+    }
+
+    /// The clock stands still.
+    pub(crate) fn stop(&self) -> Still {
+        let mut waits = self.waits();
+        waits.open += 1;
+        waits.since.get_or_insert_with(Instant::now);
+        drop(waits);
+        self.0.changed.notify_one();
+        Still(self.clone())
     }
 
     /// Waits until the time is used.
     pub(crate) async fn expired(&self) -> Expired {
-        let limit = self.limit.min(self.wall_limit);
-        match self.began.checked_add(limit) {
-            Some(deadline) => sleep_until(deadline).await,
-            None => std::future::pending().await,
+        loop {
+            let wall_left = self.0.wall_limit.saturating_sub(self.0.began.elapsed());
+            if wall_left.is_zero() {
+                return self.expired_after(self.0.wall_limit);
+            }
+            let work_left = self.0.limit.saturating_sub(self.worked());
+            if work_left.is_zero() {
+                return self.expired_after(self.0.limit);
+            }
+            let is_still = self.waits().open > 0;
+            let left = if is_still { wall_left } else { work_left.min(wall_left) };
+            tokio::select! {
+                () = sleep(left) => {}
+                () = self.0.changed.notified() => {}
+            }
         }
-        Expired { limit: limit.as_secs(), waited: 0 }
+    }
+
+    fn expired_after(&self, limit: Duration) -> Expired {
+        Expired { limit: limit.as_secs(), waited: self.waited().as_secs() }
+    }
+
+    fn waited(&self) -> Duration {
+        let waits = self.waits();
+        waits.total + waits.since.map(|since| since.elapsed()).unwrap_or_default()
+    }
+
+    fn waits(&self) -> MutexGuard<'_, Waits> {
+        self.0.waits.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Drop for Still {
+    fn drop(&mut self) {
+        let mut waits = self.0.waits();
+        waits.open -= 1;
+        if waits.open == 0
+            && let Some(since) = waits.since.take()
+        {
+            waits.total += since.elapsed();
+        }
+        drop(waits);
+        self.0.0.changed.notify_one();
     }
 }
 
@@ -61,5 +136,34 @@ mod tests {
         assert_eq!(clock.worked().as_secs(), 30);
         let clock = Clock::start(30, 5);
         assert_eq!(clock.expired().await.limit, 5);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn the_clock_stands_still_while_there_is_a_wait() {
+        let clock = Clock::start(30, 3600);
+        let began = Instant::now();
+        let waits = async {
+            sleep(Duration::from_secs(10)).await;
+            let (first, second) = (clock.stop(), clock.stop());
+            sleep(Duration::from_secs(40)).await;
+            drop(first);
+            sleep(Duration::from_secs(5)).await;
+            drop(second);
+            std::future::pending::<()>().await;
+        };
+        let expired = tokio::select! {
+            expired = clock.expired() => expired,
+            () = waits => unreachable!(),
+        };
+        assert_eq!(expired, Expired { limit: 30, waited: 45 });
+        assert_eq!(began.elapsed().as_secs(), 75);
+        assert_eq!(clock.worked().as_secs(), 30);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn wall_time_ends_a_wait() {
+        let clock = Clock::start(30, 100);
+        let _still = clock.stop();
+        assert_eq!(clock.expired().await, Expired { limit: 100, waited: 100 });
     }
 }

@@ -13,6 +13,7 @@ use uuid::Uuid;
 
 use crate::{
     Args, ExecuteOptions, Execution, Language, Misuse, NotebookOptions, Tool,
+    host::{HostTools, desk::Functions},
     kernels::{Cause, Cell, End, Ended, js::JsKernel, py, py::PyKernel},
     record::usize_of,
     text::words,
@@ -39,6 +40,7 @@ pub struct Notebook(Arc<Inner>);
 pub(crate) struct Inner {
     pub(crate) options: NotebookOptions,
     pub(crate) kernels: TurnMutex<Kernels>,
+    pub(crate) functions: Arc<Functions>,
     process: u32,
     session_id: String,
     state: Mutex<State>,
@@ -123,12 +125,17 @@ impl Notebook {
     /// Misuse of an option.
     pub fn new(options: NotebookOptions) -> Result<Self, Misuse> {
         options.check()?;
+        let tools = HostTools::new(&options.tools)?;
+        let functions = Arc::new(Functions::new(tools, options.llm.clone(), &options.limits));
         let python = options.py.clone().map(|python| {
-            PyKernel::new(python, options.env.clone(), usize_of(options.limits.live_bytes))
+            let names = functions.tools.names().into_iter().map(str::to_owned).collect();
+            let live_bytes = usize_of(options.limits.live_bytes);
+            PyKernel::new(python, options.env.clone(), names, live_bytes)
         });
         Ok(Self(Arc::new(Inner {
             kernels: TurnMutex::new(Kernels { js: None, py: python }),
             options,
+            functions,
             process: process::id(),
             session_id: Uuid::new_v4().to_string(),
             state: Mutex::default(),
@@ -148,7 +155,8 @@ impl Notebook {
     /// The name, the description and the JSON Schema of the tool, for the model.
     #[must_use]
     pub fn tool(&self) -> Tool {
-        Tool::new(self.0.has(Language::Py), self.0.has(Language::Js), &self.0.options.limits)
+        let (has_py, has_js) = (self.0.has(Language::Py), self.0.has(Language::Js));
+        Tool::new(has_py, has_js, &self.0.options.limits, &self.0.functions)
     }
 
     /// Which backends can run cells. Starts the interpreter of Python for a moment if no kernel runs.
@@ -341,10 +349,17 @@ impl Inner {
 
 impl Kernels {
     /// Opens the session of JavaScript, if there is none.
-    pub(crate) fn open_js(&mut self, options: &NotebookOptions) -> Result<&mut JsKernel, Error> {
+    pub(crate) fn open_js(
+        &mut self,
+        options: &NotebookOptions,
+        functions: &Functions,
+    ) -> Result<&mut JsKernel, Error> {
         let kernel = match self.js.take() {
             Some(kernel) => kernel,
-            None => JsKernel::open(&options.js.clone().unwrap_or_default())?,
+            None => JsKernel::open(
+                &options.js.clone().unwrap_or_default(),
+                functions.tools.names().into_iter().map(str::to_owned).collect(),
+            )?,
         };
         Ok(self.js.insert(kernel))
     }
@@ -352,14 +367,14 @@ impl Kernels {
     /// Runs a cell.
     pub(crate) async fn run(
         &mut self,
-        options: &NotebookOptions,
+        inner: &Inner,
         language: Language,
         cell: &Cell<'_>,
     ) -> Ended {
         let unavailable =
             |reason: &str| Ended::refused("Unavailable", words::unavailable(language, reason));
         match language {
-            Language::Js => match self.open_js(options) {
+            Language::Js => match self.open_js(&inner.options, &inner.functions) {
                 Ok(kernel) => kernel.run(cell).await,
                 Err(error) => unavailable(error.message()),
             },

@@ -9,7 +9,7 @@ use isolane::{Inputs, Runtime, Spelling};
 use serde_json::Value as Json;
 
 use crate::{
-    Misuse,
+    CellTool, Llm, Misuse,
     given::{Group, MOST, wrong_type},
 };
 
@@ -22,6 +22,10 @@ pub struct NotebookOptions {
     pub py: Option<PyOptions>,
     /// The variables of the environment that Python cells have, beside our own HOME, TMPDIR, PATH, LANG, TZ and MPLBACKEND.
     pub env: BTreeMap<String, String>,
+    /// The tools that cells call as `tool.<name>(args)`.
+    pub tools: Vec<CellTool>,
+    /// The function behind `llm`.
+    pub llm: Option<Llm>,
     /// The limits of calls and cells.
     pub limits: Limits,
 }
@@ -166,6 +170,12 @@ limits! {
     image_bytes: 5 << 20, 1..=MOST_TEXT;
     /// The images of a call, 16.
     images: 16, 0..=1000;
+    /// The status events of a cell that are kept, the newest, 1,000.
+    status_events: 1000, 0..=100_000;
+    /// The calls of host functions that are worked on at once, 64. More wait.
+    host_calls: 64, 1..=10_000;
+    /// The calls of `llm` in one cell, 200.
+    llm_calls: 200, 0..=MOST;
 }
 
 impl Default for NotebookOptions {
@@ -174,6 +184,8 @@ impl Default for NotebookOptions {
             js: Some(JsOptions::default()),
             py: Some(PyOptions::default()),
             env: BTreeMap::new(),
+            tools: Vec::new(),
+            llm: None,
             limits: Limits::default(),
         }
     }
@@ -215,13 +227,20 @@ impl NotebookOptions {
     /// # Errors
     /// Misuse: an unknown key, a value of the wrong type, a number out of range.
     pub fn from_json(given: &Json, spelling: Spelling) -> Result<Self, Misuse> {
-        let group = Group::new("", given, &["js", "py", "env", "limits"], spelling)?;
+        let keys = ["js", "py", "env", "tools", "llm", "limits"];
+        let group = Group::new("", given, &keys, spelling)?;
+        for key in ["tools", "llm"] {
+            if let Some(other) = group.value(key) {
+                return Err(wrong_type(key, "handed over as functions", other));
+            }
+        }
         let limits = group.value("limits").map(|given| Limits::read(given, spelling));
         Ok(Self {
             js: backend(&group, "js", JsOptions::read, spelling)?,
             py: backend(&group, "py", PyOptions::read, spelling)?,
             env: group.texts_by_name("env")?.unwrap_or_default().into_iter().collect(),
             limits: limits.transpose()?.unwrap_or_default(),
+            ..Self::default()
         })
     }
 

@@ -3,9 +3,12 @@
 //! In: bytes of streams and displays, from any thread. Out: the text and the typed parts within the limits of the call, and
 //! a signal for each change.
 
-use std::sync::{
-    Arc, Mutex, MutexGuard, PoisonError,
-    atomic::{AtomicUsize, Ordering},
+use std::{
+    collections::VecDeque,
+    sync::{
+        Arc, Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicUsize, Ordering},
+    },
 };
 
 use serde_json::{Value as Json, json};
@@ -54,6 +57,7 @@ struct Inside {
     /// The bytes of text among the parts.
     part_bytes: usize,
     json_bytes: usize,
+    events: VecDeque<Json>,
     /// Whether the cell has ended: later output is not its own.
     is_closed: bool,
 }
@@ -74,6 +78,7 @@ enum Part {
 pub(crate) struct Recorded {
     pub(crate) text: Kept,
     pub(crate) parts: Vec<Output>,
+    pub(crate) events: Vec<Json>,
 }
 
 impl Record {
@@ -85,6 +90,7 @@ impl Record {
             parts: Vec::new(),
             part_bytes: 0,
             json_bytes: 0,
+            events: VecDeque::new(),
             is_closed: false,
         };
         Self { shared, inside: Arc::new(Mutex::new(inside)) }
@@ -145,6 +151,16 @@ impl Record {
         });
     }
 
+    /// Takes a status event. Of too many the newest stay.
+    pub(crate) fn event(&self, event: Json) {
+        self.change(|inside, shared| {
+            inside.events.push_back(event);
+            if inside.events.len() > usize_of(shared.limits.status_events) {
+                inside.events.pop_front();
+            }
+        });
+    }
+
     /// The output of the cell so far.
     pub(crate) fn recorded(&self) -> Recorded {
         let inside = self.inside();
@@ -157,7 +173,8 @@ impl Record {
         let is_shown =
             |part: &Output| !matches!(part, Output::Stream { text, .. } if text.is_empty());
         let parts = parts.filter(is_shown);
-        Recorded { text: inside.screen.text(), parts: parts.collect() }
+        let events = inside.events.iter().cloned().collect();
+        Recorded { text: inside.screen.text(), parts: parts.collect(), events }
     }
 
     /// The cell has ended.

@@ -181,7 +181,7 @@ fn cause_text(cause: &Cause) -> String {
 
 fn detail(index: usize, cell: &CellState, recorded: Recorded, shown: Shown) -> CellResult {
     let (duration_ms, work_ms) = cell.times();
-    let mut outputs = recorded.parts;
+    let (mut outputs, status_events) = (recorded.parts, recorded.events);
     let markdown = outputs.iter().any(|part| matches!(part, Output::Markdown(_)));
     let mut error =
         cell.ended.as_ref().and_then(|ended| ended.error.clone()).map(|(error, _)| error);
@@ -214,6 +214,7 @@ fn detail(index: usize, cell: &CellState, recorded: Recorded, shown: Shown) -> C
         duration_ms,
         work_ms,
         exit_code,
+        status_events,
         markdown,
         error,
         state: cell.ended.as_ref().map(|ended| ended.state),

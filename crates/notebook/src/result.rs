@@ -133,6 +133,8 @@ pub struct CellResult {
     pub work_ms: f64,
     /// 0 or 1; absent if it was ended from outside, and while it has not ended.
     pub exit_code: Option<u8>,
+    /// What its calls of host functions did: `{ op: 'tool', name, ok, ms }`.
+    pub status_events: Vec<Json>,
     /// Whether a part of its output is markdown.
     pub markdown: bool,
     /// Why it failed.
@@ -197,7 +199,8 @@ impl CallResult {
         keys.put(&mut details, "language", languages.first().copied());
         keys.put(&mut details, "languages", Some(languages));
         keys.put(&mut details, "json_outputs", Some(json!(json_outputs)));
-        keys.put(&mut details, "status_events", Some(json!([])));
+        let events = self.cells.iter().flat_map(|cell| &cell.status_events);
+        keys.put(&mut details, "status_events", Some(events.cloned().collect::<Vec<_>>()));
         keys.put(&mut details, "notice", self.notice.clone());
         let mut meta = Map::new();
         keys.put(&mut meta, "truncation", self.truncation.map(|cut| keys.truncation(cut)));
@@ -286,7 +289,7 @@ impl Keys {
         self.put(&mut fields, "duration_ms", Some(cell.duration_ms));
         self.put(&mut fields, "work_ms", Some(cell.work_ms));
         self.put(&mut fields, "exit_code", cell.exit_code);
-        self.put(&mut fields, "status_events", Some(json!([])));
+        self.put(&mut fields, "status_events", Some(cell.status_events.clone()));
         self.put(&mut fields, "markdown", Some(cell.markdown));
         self.put(&mut fields, "error", cell.error.as_ref().map(|error| self.error(error)));
         self.put(&mut fields, "state", cell.state);

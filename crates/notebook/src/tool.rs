@@ -4,7 +4,7 @@
 
 use serde_json::{Value as Json, json};
 
-use crate::Limits;
+use crate::{Limits, host::desk::Functions};
 
 /// A tool for a model.
 #[derive(Clone, Debug, PartialEq)]
@@ -18,7 +18,7 @@ pub struct Tool {
 }
 
 impl Tool {
-    pub(crate) fn new(has_py: bool, has_js: bool, limits: &Limits) -> Self {
+    pub(crate) fn new(has_py: bool, has_js: bool, limits: &Limits, functions: &Functions) -> Self {
         let languages = match (has_py, has_js) {
             (true, true) => "Python and JavaScript",
             (true, false) => "Python",
@@ -38,6 +38,7 @@ impl Tool {
         if has_js {
             lines.push("JavaScript or TypeScript: top-level `await` and `return` work. The value of a last statement that is an expression is shown. `display(value)` shows more, and `print` writes text. It is a sandbox: there is no file system, no network and no `require`.".to_owned());
         }
+        lines.extend(function_lines(has_py, has_js, functions));
         lines.push(format!(
             "A cell has {} seconds, or its `timeout` (1 to {}). `reset: true` gives it an empty kernel.",
             limits.timeout_seconds, limits.max_timeout_seconds
@@ -48,6 +49,32 @@ impl Tool {
             input_schema: schema(has_py, has_js, limits),
         }
     }
+}
+
+/// The functions of the host.
+fn function_lines(has_py: bool, has_js: bool, functions: &Functions) -> Vec<String> {
+    let mut lines = Vec::new();
+    let forms = match (has_py, has_js) {
+        (true, true) => {
+            "in JavaScript with one object, a promise: `await tool.name({ … })`; in Python with keywords, a call that waits: `tool.name(key=…)`"
+        }
+        (true, false) => "with keywords: `tool.name(key=…)`",
+        (false, _) => "with one object, a promise: `await tool.name({ … })`",
+    };
+    let tools = functions.tools.lines();
+    if !tools.is_empty() {
+        lines.push(format!("Functions of the host, called {forms}:"));
+        lines.extend(tools);
+    }
+    if functions.has_llm() {
+        if has_py {
+            lines.push("Python: `llm(prompt, model=…, system=…, schema=…)` asks a model and gives its text, with a JSON Schema its value.".to_owned());
+        }
+        if has_js {
+            lines.push("JavaScript: `await llm(prompt, { model, system, schema })` asks a model and gives its text, with a JSON Schema its value.".to_owned());
+        }
+    }
+    lines
 }
 
 fn schema(has_py: bool, has_js: bool, limits: &Limits) -> Json {

@@ -13,6 +13,7 @@ use tokio_util::sync::CancellationToken;
 use crate::{
     CellError,
     clock::{Clock, Expired},
+    host::Desk,
     record::Record,
 };
 
@@ -71,6 +72,8 @@ pub(crate) struct Cell<'c> {
     /// The seconds of its clock, and of wall time.
     pub(crate) seconds: u64,
     pub(crate) wall_seconds: u64,
+    /// Answers its calls of host functions.
+    pub(crate) desk: &'c Arc<Desk>,
     /// Called with its name as its clock starts.
     pub(crate) begun: &'c (dyn Fn(String, Clock) + Sync),
 }

@@ -4,7 +4,7 @@ use isolane::Spelling;
 use isolane_notebook::{Args, ExecuteOptions, Notebook, NotebookOptions};
 use serde_json::{Value as Json, json};
 
-use crate::support::has_python;
+use crate::{host, support::has_python};
 
 const CASES: &str = include_str!("../cases/cells.json");
 
@@ -19,7 +19,11 @@ fn the_cases_hold() {
             continue;
         }
         let options = case.get("options").cloned().unwrap_or_else(|| json!({}));
-        let options = NotebookOptions::from_json(&options, Spelling::Camel).expect("valid options");
+        let mut options =
+            NotebookOptions::from_json(&options, Spelling::Camel).expect("valid options");
+        if case["host"] == true {
+            (options.tools, options.llm) = (host::tools(), Some(host::llm()));
+        }
         let notebook = Notebook::new(options).expect("valid options");
         for (index, call) in case["calls"].as_array().expect("calls").iter().enumerate() {
             let args =

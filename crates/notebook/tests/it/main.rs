@@ -2,5 +2,6 @@
 
 mod calls;
 mod cases;
+mod host;
 mod misuse;
 mod support;

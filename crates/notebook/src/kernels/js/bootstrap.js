@@ -1,10 +1,14 @@
-// Names that cells see besides the language: `display` and `print`.
+// Names that cells see besides the language: `display`, `print`, and the functions of the host, `tool` and `llm`.
 //
-// In: values. Out: logs: `print` calls the console, and so does `display`, with a mark that the host knows. The console
-// copies values, and shows as text what cannot be copied; no other function of a session can do that. An image that is
-// none throws here, where its cell can see it; the host checks images again, since code may change what this one calls.
-const { display, print } = ((console, mark) => {
+// In: values, arguments. Out: calls of the host with JSON text, and logs: `print` calls the console, and so does `display`,
+// with a mark that the host knows. The console copies values, and shows as text what cannot be copied; no other function of
+// a session can do that. An image that is none throws here, where its cell can see it; the host checks images again, since
+// code may change what this one calls.
+const { display, print, tool, llm } = await (async (console, mark, names) => {
   'use strict';
+  const { stringify } = JSON;
+  const { call: send } = await import(MARK);
+  const call = async (helper, name, args) => send(helper, name, stringify(args) ?? 'null');
   const { log, debug } = console;
   const base64 = /^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$/;
   const imageType = /^image\/[A-Za-z0-9.+-]{1,64}$/;
@@ -30,7 +34,20 @@ const { display, print } = ((console, mark) => {
     if (typeof data !== 'string') throw new TypeError(`${place}.data must be Base64 or bytes, got ${shown(data)}`);
     if (data === '' || !base64.test(data)) throw new TypeError(`${place}.data must be Base64: this text is none`);
   };
+  // Names that the language or a console asks any value for.
+  const asked = new Set(['then', 'toJSON', 'constructor', 'prototype', 'toString', 'valueOf']);
+  const tools = { __proto__: null };
+  for (const name of names) tools[name] = (args = {}) => call('tool', name, args);
+  const tool = new Proxy(Object.freeze(tools), {
+    get(target, name) {
+      if (typeof name === 'symbol' || name in target || asked.has(name)) return target[name];
+      const there = names.length === 0 ? 'this notebook has no tools' : `there are ${names.join(', ')}`;
+      throw new TypeError(`there is no tool '${name.slice(0, 100)}'; ${there}`);
+    },
+  });
   return {
+    tool,
+    llm: (prompt, options) => call('llm', '', { ...options, prompt }),
     display(...values) {
       for (let at = 0; at < values.length; at += 1) {
         const value = values[at];
@@ -43,5 +60,5 @@ const { display, print } = ((console, mark) => {
       log(...values);
     },
   };
-})(console, MARK);
+})(console, MARK, TOOLS);
 null

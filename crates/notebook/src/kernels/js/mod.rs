@@ -12,9 +12,9 @@ use std::{
 };
 
 use isolane::{
-    CallRequest, CellOptions, CellRequest, Error, ExecutionLog, ExecutionResult, LogLevel,
-    RunInterceptor, Runtime, Session, SessionInterceptor, SessionOptions, SessionState, Status,
-    Value, ValueFrom, console_line, value::Event,
+    CallRequest, CellOptions, CellRequest, Error, ExecutionLog, ExecutionResult, HostError,
+    HostFunction, Inputs, LogLevel, RunInterceptor, Runtime, Session, SessionInterceptor,
+    SessionOptions, SessionState, Status, Value, ValueFrom, console_line, value::Event,
 };
 use uuid::Uuid;
 
@@ -22,6 +22,11 @@ use super::{Cause, Cell, Ended};
 use crate::{
     CellError, JsOptions,
     clock::Clock,
+    door::message,
+    host::{
+        Desk,
+        desk::{HostCall, no_cell},
+    },
     record::Record,
     text::{screen::Stream, words},
 };
@@ -40,12 +45,16 @@ const LINE_CHARACTERS: usize = 200;
 pub(crate) struct JsKernel {
     session: Session,
     cells: Arc<Cells>,
-    /// Whether `display` and `print` are there.
+    /// Whether `display` and the other names are there.
     is_ready: bool,
     mark: String,
     count: u32,
     /// The code of the last cells, by their names.
     codes: VecDeque<(String, String)>,
+    /// The names of tools.
+    tools: Vec<String>,
+    /// The desk of the cell that runs.
+    desk: Arc<Mutex<Option<Arc<Desk>>>>,
 }
 
 /// The interceptor of the session: gives each cell its record.
@@ -66,12 +75,17 @@ impl JsKernel {
     ///
     /// # Errors
     /// Options that the session refuses, or a runtime that is closed.
-    pub(crate) fn open(options: &JsOptions) -> Result<Self, Error> {
+    pub(crate) fn open(options: &JsOptions, tools: Vec<String>) -> Result<Self, Error> {
         let cells = Arc::new(Cells::default());
         let interceptor = Arc::clone(&cells) as Arc<dyn SessionInterceptor>;
         let runtime = options.runtime.clone().unwrap_or_else(Runtime::shared);
+        let mark = Uuid::new_v4().to_string();
+        let desk = Arc::default();
+        let mut imports = options.imports.clone();
+        // Under a name that no cell guesses. Who guesses it can do no more than with `tool` and `llm`.
+        imports.insert(mark.clone(), Inputs::new().with("call", call_function(&desk)));
         let session_options = SessionOptions {
-            imports: options.imports.clone(),
+            imports,
             modules: options.modules.clone(),
             globals: options.globals.clone(),
             language: options.language,
@@ -85,8 +99,8 @@ impl JsKernel {
             request.keeps_logs = false;
             Ok(request)
         })?;
-        let mark = Uuid::new_v4().to_string();
-        Ok(Self { session, cells, is_ready: false, mark, count: 0, codes: VecDeque::new() })
+        let codes = VecDeque::new();
+        Ok(Self { session, cells, is_ready: false, mark, count: 0, codes, tools, desk })
     }
 
     /// Runs a cell to its end.
@@ -102,6 +116,7 @@ impl JsKernel {
         }
         let clock = Clock::start(cell.seconds, cell.wall_seconds);
         (cell.begun)(name.clone(), clock.clone());
+        *lock(&self.desk) = Some(Arc::clone(cell.desk));
         let execution = self.cells.run(
             &self.session,
             cell.code,
@@ -120,25 +135,28 @@ impl JsKernel {
                         cause = cell.end.ended() => cause,
                     }
                 } => {
+                    cell.desk.end();
                     terminator.terminate(Some("ended from outside"));
                     cause = Some(ended);
                     execution.await
                 }
             }
         };
+        *lock(&self.desk) = None;
         match result {
             Ok(result) => self.conclude(result, cause, cell.record),
             Err(error) => Ended::refused("Error", error.to_string()),
         }
     }
 
-    /// Puts `display` and `print` into a session that is new.
+    /// Puts `display`, `print`, `tool` and `llm` into a session that is new.
     async fn prepare(&mut self) -> Result<(), String> {
         if self.is_ready {
             return Ok(());
         }
         let mark = format!("'{}'", self.mark);
-        let source = include_str!("bootstrap.js").replace("MARK", &mark);
+        let names = serde_json::json!(self.tools).to_string();
+        let source = include_str!("bootstrap.js").replace("MARK", &mark).replace("TOOLS", &names);
         let options = CellOptions {
             filename: Some(place::OWN_FILE.to_owned()),
             language: Some(isolane::Language::JavaScript),
@@ -245,6 +263,26 @@ impl JsKernel {
         // A session that is closed already is closed.
         drop(self.session.close().await);
     }
+}
+
+/// The function behind `tool` and `llm`: `(helper, name, args)`, the arguments as JSON text, whose size is bounded before
+/// anything is made of it.
+fn call_function(desk: &Arc<Mutex<Option<Arc<Desk>>>>) -> HostFunction {
+    let desk = Arc::clone(desk);
+    HostFunction::future(move |helper: String, name: String, args: String| {
+        // A call belongs to the cell that runs.
+        let desk = lock(&desk).clone();
+        async move {
+            let Some(desk) = desk else { return Err(no_cell()) };
+            let call = HostCall::of_text(helper, name, &args)?;
+            let answer = desk.answer(call, std::future::ready).await?;
+            Ok::<_, HostError>(answer.map_or_else(Value::undefined, |json| message(&json)))
+        }
+    })
+}
+
+fn lock(desk: &Mutex<Option<Arc<Desk>>>) -> MutexGuard<'_, Option<Arc<Desk>>> {
+    desk.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl Cells {

@@ -6,7 +6,7 @@ use std::{collections::BTreeMap, time::Duration};
 
 use isolane_child::Ending;
 
-use crate::{CellError, PyOptions, record::Record};
+use crate::{CellError, PyOptions, kernels::Cell};
 
 /// There is no process.
 #[derive(Debug)]
@@ -26,6 +26,7 @@ impl Process {
     pub(super) async fn start(
         _options: &PyOptions,
         _variables: &BTreeMap<String, String>,
+        _tools: &[String],
         _live_bytes: usize,
     ) -> Result<Self, String> {
         Err("it needs Linux or macOS".to_owned())
@@ -43,7 +44,7 @@ impl Process {
         match *self {}
     }
 
-    pub(super) async fn begin(&mut self, _cell: u32, _name: &str, _code: &str, _record: &Record) {
+    pub(super) async fn begin(&mut self, _number: u32, _name: &str, _cell: &Cell<'_>) {
         match *self {}
     }
 

@@ -6,7 +6,7 @@
 use serde_json::Value as Json;
 use tokio::io::{AsyncRead, AsyncReadExt as _};
 
-use crate::{CellError, Image, text::screen::Stream};
+use crate::{CellError, Image, host::desk::HostCall, text::screen::Stream};
 
 /// The bytes of a frame before its payload: its kind and its cell.
 const HEAD: usize = 5;
@@ -24,6 +24,8 @@ pub(super) enum Frame {
     Old { version: String },
     /// A cell has ended, with the error that it raised.
     Done { cell: u32, error: Option<CellError> },
+    /// Code calls a function of the host. The number is the kernel's own, for the answer.
+    Call { number: u64, call: HostCall },
 }
 
 /// A display of a cell.
@@ -68,7 +70,13 @@ fn parse(body: &[u8]) -> Option<Frame> {
         b'o' => Some(Frame::Stream(Stream::Stdout, payload.to_vec())),
         b'e' => Some(Frame::Stream(Stream::Stderr, payload.to_vec())),
         // A text may have lone surrogates.
-        b'j' => message(cell, &serde_json::from_str(&String::from_utf8_lossy(payload)).ok()?),
+        b'j' => {
+            let message: Json = serde_json::from_str(&String::from_utf8_lossy(payload)).ok()?;
+            if message.get("type").and_then(Json::as_str) == Some("call") {
+                return call(message, payload.len());
+            }
+            self::message(cell, &message)
+        }
         _ => None,
     }
 }
@@ -96,6 +104,14 @@ fn message(cell: u32, message: &Json) -> Option<Frame> {
     })
 }
 
+fn call(mut message: Json, bytes: usize) -> Option<Frame> {
+    let text = |key: &str| message.get(key).and_then(Json::as_str).map(str::to_owned);
+    let number = message.get("id")?.as_u64()?;
+    let (helper, name) = (text("helper")?, text("name")?);
+    let args = message.get_mut("args")?.take();
+    Some(Frame::Call { number, call: HostCall { helper, name, args, bytes } })
+}
+
 fn error(error: &Json) -> Option<CellError> {
     let text = |key: &str| error.get(key).and_then(Json::as_str).map(str::to_owned);
     let number =
@@ -118,6 +134,7 @@ impl Frame {
             Self::Display(Display::Text(text) | Display::Markdown(text)) => text.len(),
             Self::Display(Display::Json(value)) => value.to_string().len(),
             Self::Display(Display::Image(image)) => image.data.len(),
+            Self::Call { call, .. } => call.bytes,
             Self::Ready { .. } | Self::Old { .. } | Self::Done { .. } => 0,
         }
     }
@@ -164,6 +181,8 @@ mod tests {
             frame(b'j', 1, b"[]"),
             frame(b'j', 1, br#"{"type":"other"}"#),
             frame(b'j', 1, br#"{"type":"done","error":{}}"#),
+            frame(b'j', 1, br#"{"type":"call","id":-1,"helper":"tool","name":"a","args":{}}"#),
+            frame(b'j', 1, br#"{"type":"call","id":1,"helper":"tool","name":"a"}"#),
             long,
             vec![0, 0, 0, 4, 0, 0, 0, 0],
         ] {

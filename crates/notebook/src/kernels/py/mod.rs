@@ -24,6 +24,8 @@ use crate::{CellError, Mode, PyOptions, clock::Clock, text::words};
 pub(crate) struct PyKernel {
     options: PyOptions,
     variables: BTreeMap<String, String>,
+    /// The names of tools.
+    tools: Vec<String>,
     live_bytes: usize,
     process: Option<Process>,
     /// The cells of the process.
@@ -40,11 +42,13 @@ impl PyKernel {
     pub(crate) fn new(
         options: PyOptions,
         variables: BTreeMap<String, String>,
+        tools: Vec<String>,
         live_bytes: usize,
     ) -> Self {
         Self {
             options,
             variables,
+            tools,
             live_bytes,
             process: None,
             count: 0,
@@ -63,7 +67,8 @@ impl PyKernel {
             self.notice = Some(self.lost(gone));
         }
         if self.process.is_none() && !self.is_spent() {
-            let start = Process::start(&self.options, &self.variables, self.live_bytes);
+            let start =
+                Process::start(&self.options, &self.variables, &self.tools, self.live_bytes);
             self.process = Some(start.await?);
             self.count = 0;
         }
@@ -109,15 +114,23 @@ impl PyKernel {
         let (number, name) = (self.count, format!("<cell {}>", self.count));
         let clock = Clock::start(cell.seconds, cell.wall_seconds);
         (cell.begun)(name.clone(), clock.clone());
-        process.begin(number, &name, cell.code, cell.record).await;
+        let work = async {
+            process.begin(number, &name, cell).await;
+            process.done(number).await
+        };
+        // A kernel that reads nothing cannot be begun.
         let cause = tokio::select! {
-            done = process.done(number) => return self.by_itself(done).await,
+            done = work => return self.by_itself(done).await,
             expired = clock.expired() => Cause::Expired(expired),
             cause = cell.end.ended() => cause,
         };
-        process.interrupt(number).await;
+        cell.desk.end();
         let grace = Duration::from_millis(self.options.interrupt_grace_ms);
-        match tokio::time::timeout(grace, process.done(number)).await {
+        let interrupted = async {
+            process.interrupt(number).await;
+            process.done(number).await
+        };
+        match tokio::time::timeout(grace, interrupted).await {
             // It ended, whatever it did with the interruption.
             Ok(Ok(_)) => {
                 let state_text = Some(words::INTERRUPTED.to_owned());

@@ -23,7 +23,7 @@ use tokio::{
         unix::{OwnedReadHalf, OwnedWriteHalf, pipe},
     },
     process::Command,
-    sync::watch,
+    sync::{Mutex as TurnMutex, Semaphore, watch},
     task::{coop::consume_budget, spawn_blocking, yield_now},
     time::{sleep, timeout},
 };
@@ -34,7 +34,12 @@ use super::{
     interpreter,
 };
 use crate::{
-    CellError, PyOptions,
+    CellError, HostAnswer, PyOptions,
+    host::{
+        Desk,
+        desk::{HostCall, no_cell},
+    },
+    kernels::Cell,
     record::Record,
     text::{clean::cleaned, screen::Stream},
 };
@@ -47,6 +52,7 @@ const PROGRAM: &str = concat!(
     include_str!("kernel/channel.py"),
     include_str!("kernel/display.py"),
     include_str!("kernel/source.py"),
+    include_str!("kernel/host.py"),
     include_str!("kernel/kernel.py"),
 );
 
@@ -58,6 +64,9 @@ const REST: Duration = Duration::from_millis(500);
 
 /// The time between two looks at the memory of a kernel.
 const HEARTBEAT: Duration = Duration::from_secs(5);
+
+/// The calls of host functions that a kernel may have left without reading their answers. One that makes more is killed.
+const MOST_CALLS: usize = 10_000;
 
 /// The bytes that are read at once.
 const READ_BYTES: usize = 64 << 10;
@@ -71,7 +80,7 @@ pub(super) struct Process {
     id: Option<u32>,
     version: String,
     path: String,
-    writer: OwnedWriteHalf,
+    writer: Arc<Writer>,
     progress: watch::Receiver<Progress>,
     output: Arc<Mutex<Output>>,
     _kill: DropGuard,
@@ -100,11 +109,27 @@ pub(super) enum Gone {
     Killed,
 }
 
+/// The cell that runs.
+#[derive(Debug)]
+struct Active {
+    number: u32,
+    record: Record,
+    desk: Arc<Desk>,
+}
+
+/// The way to the kernel. A kernel that reads nothing holds up all that write to it.
+#[derive(Debug)]
+struct Writer {
+    half: TurnMutex<OwnedWriteHalf>,
+    /// The answers that may wait.
+    answers: Arc<Semaphore>,
+}
+
 /// Where output goes.
 #[derive(Debug)]
 struct Output {
     /// The cell that runs.
-    active: Option<(u32, Record)>,
+    active: Option<Active>,
     /// Output that came between cells: its end, within a bound.
     waiting: VecDeque<Frame>,
     waiting_bytes: usize,
@@ -119,13 +144,19 @@ impl Process {
     pub(super) async fn start(
         options: &PyOptions,
         variables: &BTreeMap<String, String>,
+        tools: &[String],
         live_bytes: usize,
     ) -> Result<Self, String> {
         let program = interpreter::program(options);
         let failed = |error: &io::Error| interpreter::not_started(&program, error);
-        let started = start(&program, options, variables).await.map_err(|error| failed(&error))?;
+        let started =
+            start(&program, options, variables, tools).await.map_err(|error| failed(&error))?;
         let Started { lasting, stream, pipes, scratch } = started;
         let (reader, writer) = stream.into_split();
+        let writer = Arc::new(Writer {
+            half: TurnMutex::new(writer),
+            answers: Arc::new(Semaphore::new(MOST_CALLS)),
+        });
         let (told, mut progress) = watch::channel(Progress::default());
         let output = Arc::new(Mutex::new(Output {
             active: None,
@@ -139,6 +170,7 @@ impl Process {
             pipes,
             told,
             output: Arc::clone(&output),
+            writer: Arc::clone(&writer),
             kill: kill.clone(),
             frame_bytes: options.frame_bytes,
             memory_limit_bytes: options.memory_limit_bytes,
@@ -182,9 +214,10 @@ impl Process {
     }
 
     /// Begins a cell, whose output goes into the record from now on.
-    pub(super) async fn begin(&mut self, cell: u32, name: &str, code: &str, record: &Record) {
-        lock(&self.output).begin(cell, record);
-        self.send(&json!({ "op": "cell", "cell": cell, "name": name, "code": code })).await;
+    pub(super) async fn begin(&mut self, number: u32, name: &str, cell: &Cell<'_>) {
+        lock(&self.output).begin(number, cell);
+        let code = cell.code;
+        self.send(&json!({ "op": "cell", "cell": number, "name": name, "code": code })).await;
     }
 
     /// Interrupts a cell.
@@ -216,18 +249,27 @@ impl Process {
 
     /// Asks it to end, and kills it if it does not within that time.
     pub(super) async fn close(mut self, grace: Duration) {
-        self.send(&json!({ "op": "exit" })).await;
-        let gone = self.progress.wait_for(|progress| progress.gone.is_some());
-        let _ = timeout(grace, gone).await;
+        let ended = async {
+            self.send(&json!({ "op": "exit" })).await;
+            // The task that tends it tells the end, or is gone itself.
+            let _ = self.progress.wait_for(|progress| progress.gone.is_some()).await;
+        };
+        let _ = timeout(grace, ended).await;
         self.kill().await;
     }
 
-    async fn send(&mut self, message: &serde_json::Value) {
+    async fn send(&self, message: &serde_json::Value) {
+        self.writer.send(message).await;
+    }
+}
+
+impl Writer {
+    async fn send(&self, message: &serde_json::Value) {
         let text = message.to_string();
         let mut bytes = u32::try_from(text.len()).unwrap_or(u32::MAX).to_be_bytes().to_vec();
         bytes.extend(text.as_bytes());
         // A kernel that is gone is seen by its end.
-        let _ = self.writer.write_all(&bytes).await;
+        let _ = self.half.lock().await.write_all(&bytes).await;
     }
 }
 
@@ -279,6 +321,7 @@ async fn start(
     program: &Path,
     options: &PyOptions,
     variables: &BTreeMap<String, String>,
+    tools: &[String],
 ) -> io::Result<Started> {
     let scratch = Scratch::new()?;
     let (ours, theirs) = StdStream::pair()?;
@@ -310,8 +353,9 @@ async fn start(
     let [descriptor, stdout_number, stderr_number] = numbers;
     let (frame_bytes, data_bytes) = (options.frame_bytes, options.memory_limit_bytes);
     let call = format!(
-        "\nstart({descriptor}, {stdout_number}, {stderr_number}, {frame_bytes}, {data_bytes}, {})\n",
-        json!(path)
+        "\nstart({descriptor}, {stdout_number}, {stderr_number}, {frame_bytes}, {data_bytes}, {}, {})\n",
+        json!(path),
+        json!(tools)
     );
     let source = PROGRAM.to_owned() + &call;
     let mut bytes = u32::try_from(source.len()).unwrap_or(u32::MAX).to_be_bytes().to_vec();
@@ -344,6 +388,7 @@ struct Tending {
     pipes: [(Stream, pipe::Receiver); 2],
     told: watch::Sender<Progress>,
     output: Arc<Mutex<Output>>,
+    writer: Arc<Writer>,
     kill: CancellationToken,
     frame_bytes: u64,
     memory_limit_bytes: u64,
@@ -357,6 +402,7 @@ impl Tending {
             pipes,
             told,
             output,
+            writer,
             kill,
             frame_bytes,
             memory_limit_bytes,
@@ -370,7 +416,7 @@ impl Tending {
                     match frame::read(&mut reader, frame_bytes).await {
                         Ok(frame) => {
                             bytes = frame.bytes();
-                            if !take(frame, &told, &output) {
+                            if !take(frame, &told, &output, &writer) {
                                 return Fault::Malformed;
                             }
                         }
@@ -413,7 +459,12 @@ impl Tending {
 }
 
 /// Takes a frame; false if it may not come now.
-fn take(frame: Frame, told: &watch::Sender<Progress>, output: &Mutex<Output>) -> bool {
+fn take(
+    frame: Frame,
+    told: &watch::Sender<Progress>,
+    output: &Mutex<Output>,
+    writer: &Arc<Writer>,
+) -> bool {
     match frame {
         Frame::Ready { version, path } => {
             told.send_modify(|progress| progress.ready = Some((version, path)));
@@ -421,15 +472,43 @@ fn take(frame: Frame, told: &watch::Sender<Progress>, output: &Mutex<Output>) ->
         Frame::Old { version } => told.send_modify(|progress| progress.old = Some(version)),
         Frame::Done { cell, error } => {
             let mut output = lock(output);
-            if output.active.take_if(|active| active.0 == cell).is_none() {
+            if output.active.take_if(|active| active.number == cell).is_none() {
                 return false;
             }
             drop(output);
             told.send_modify(|progress| progress.done = Some((cell, error)));
         }
+        Frame::Call { number, call } => {
+            // A call belongs to the cell that runs, whatever its frame says.
+            let desk = lock(output).active.as_ref().map(|active| Arc::clone(&active.desk));
+            let Ok(room) = Arc::clone(&writer.answers).try_acquire_owned() else { return false };
+            let writer = Arc::clone(writer);
+            drop(tokio::spawn(async move {
+                answer(desk, number, call, &writer).await;
+                drop(room);
+            }));
+        }
         frame @ (Frame::Stream(..) | Frame::Display(_)) => lock(output).push(frame),
     }
     true
+}
+
+/// Answers a call of a function of the host. What the call holds is held until the kernel has read the answer.
+async fn answer(desk: Option<Arc<Desk>>, number: u64, call: HostCall, writer: &Writer) {
+    let settle = async |answer: HostAnswer| {
+        let message = match answer {
+            Ok(value) => json!({ "op": "answer", "id": number, "value": value }),
+            Err(error) => {
+                let error = json!({ "name": error.name, "message": error.message });
+                json!({ "op": "answer", "id": number, "error": error })
+            }
+        };
+        writer.send(&message).await;
+    };
+    match desk {
+        Some(desk) => desk.answer(call, settle).await,
+        None => settle(Err(no_cell())).await,
+    }
 }
 
 /// Takes what stays in the pipes: a kernel that computes does not read them.
@@ -517,17 +596,18 @@ pub(super) fn resident_bytes(id: u32) -> Option<u64> {
 }
 
 impl Output {
-    fn begin(&mut self, cell: u32, record: &Record) {
+    fn begin(&mut self, number: u32, cell: &Cell<'_>) {
         for frame in std::mem::take(&mut self.waiting) {
-            write(frame, record);
+            write(frame, cell.record);
         }
         self.waiting_bytes = 0;
-        self.active = Some((cell, record.clone()));
+        let (record, desk) = (cell.record.clone(), Arc::clone(cell.desk));
+        self.active = Some(Active { number, record, desk });
     }
 
     fn push(&mut self, frame: Frame) {
-        if let Some((_, record)) = &self.active {
-            write(frame, record);
+        if let Some(active) = &self.active {
+            write(frame, &active.record);
             return;
         }
         self.waiting_bytes += frame.bytes();
@@ -562,7 +642,7 @@ fn write(frame: Frame, record: &Record) {
         Frame::Display(Display::Markdown(text)) => record.markdown(&text),
         Frame::Display(Display::Json(value)) => record.json(value),
         Frame::Display(Display::Image(image)) => record.image(image),
-        Frame::Ready { .. } | Frame::Old { .. } | Frame::Done { .. } => {}
+        Frame::Ready { .. } | Frame::Old { .. } | Frame::Done { .. } | Frame::Call { .. } => {}
     }
 }
 

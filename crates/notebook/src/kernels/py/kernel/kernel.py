@@ -22,6 +22,7 @@ class Kernel:
     def __init__(self, channel):
         self.channel = channel
         channel.kernel = self
+        self.host = Host(channel)
         self.compiler = Compiler()
         self.loop = asyncio.new_event_loop()
         asyncio.set_event_loop(self.loop)
@@ -138,6 +139,8 @@ class Kernel:
             elif message["op"] == "interrupt":
                 self.to_interrupt = message["cell"]
                 signal.pthread_kill(self.channel.main, signal.SIGINT)
+            elif message["op"] == "answer":
+                self.host.answer(message)
             elif message["op"] == "exit":
                 self.is_closing = True
                 self.loop.call_soon_threadsafe(self.loop.stop)
@@ -199,18 +202,21 @@ def run_coroutine(main, **options):
 asyncio_run = asyncio.run
 
 
-def start(descriptor, stdout, stderr, frame_bytes, data_bytes, path):
+def start(descriptor, stdout, stderr, frame_bytes, data_bytes, path, tools):
     """Serves the host until it is gone."""
     for inherited in (descriptor, stdout, stderr):
         os.set_inheritable(inherited, False)
     channel = Channel(descriptor, {stdout: STDOUT, stderr: STDERR}, frame_bytes)
     kernel = Kernel(channel)
     os.register_at_fork(before=channel.before_fork, after_in_child=channel.after_fork)
+    os.register_at_fork(after_in_child=kernel.host.after_fork)
     sys.stdout = sys.__stdout__ = Stream(channel, STDOUT, 1, "<stdout>")
     sys.stderr = sys.__stderr__ = Stream(channel, STDERR, 2, "<stderr>")
     sys.stdin = sys.__stdin__ = Stdin()
     builtins.input = no_input
     builtins.display = kernel.display
+    builtins.tool, builtins.llm = Tools(kernel.host, tools), llm_of(kernel.host)
+    builtins.__isolane_awaited__ = awaited
     builtins.__isolane_shell__, builtins.__isolane_magic__ = shell, magic
     asyncio.run = run_coroutine
     limit_data(data_bytes)

@@ -51,7 +51,7 @@ class Compiler:
                 tree = compile(
                     code, name, "exec", self.flags | ast.PyCF_ONLY_AST, dont_inherit=True
                 )
-                return code, tree
+                return code, with_awaited_helpers(tree)
             except SyntaxError as error:
                 replaced = with_call(code, error.lineno or 0)
                 if replaced is None:

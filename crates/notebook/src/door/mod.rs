@@ -3,6 +3,8 @@
 //! In: options, arguments and callbacks of a face. Out: calls that settle with results in the keys of its language. Nothing
 //! here decides anything.
 
+mod functions;
+
 use std::{collections::BTreeMap, sync::Arc};
 
 use isolane::{Answer, Caller, Error, Input, Inputs, Spelling, Value, unknown_name, value::Event};
@@ -10,12 +12,14 @@ use isolane_door::{Callback, Called, Context, Given, System, no_method};
 use serde::{Serialize, Serializer};
 use serde_json::{Map, Value as Json, json};
 
+use self::functions::Functions;
 use crate::{
     Args, Backend, CallResult, ExecuteOptions, Language, Misuse, Notebook, NotebookOptions,
     OnUpdate, given::spelled,
 };
 
-/// Opens a notebook for a face. The functions among the options are those of `js.globals` and `js.imports`.
+/// Opens a notebook for a face. The functions among the options are those of `js.globals`, `js.imports`, `tools` and
+/// `llm`.
 ///
 /// # Errors
 /// Misuse of an option.
@@ -23,11 +27,13 @@ pub fn open(options: Given, context: Context) -> Result<Arc<dyn System>, Error> 
     let spelling = context.spelling;
     let mut options = options;
     let (globals, imports) = capabilities(&mut options)?;
+    let functions = Functions::take(&mut options, spelling)?;
     let mut read = NotebookOptions::from_json(&data(&options, "options")?, spelling)?;
     if let Some(js) = &mut read.js {
         js.runtime = context.runtime;
         (js.globals, js.imports) = (globals, imports);
     }
+    functions.put(&mut read);
     Ok(Arc::new(Door { notebook: Notebook::new(read)?, spelling }))
 }
 
@@ -262,6 +268,13 @@ fn on_update(
     })))
 }
 
+/// The name of an error that was thrown.
+fn name_of(thrown: &Value) -> Option<String> {
+    let mut reader = thrown.reader();
+    reader.event().ok()?;
+    Some(reader.text().ok()?.to_string_lossy())
+}
+
 /// The message of something that was thrown.
 fn message_of(thrown: &Value) -> String {
     let mut reader = thrown.reader();
@@ -288,7 +301,8 @@ fn backend(backend: &Backend) -> Json {
     Json::Object(fields)
 }
 
-fn message(json: &Json) -> Value {
+/// JSON as a message.
+pub(crate) fn message(json: &Json) -> Value {
     // JSON is a message, whatever it holds.
     Value::serialize(&AsMessage(json)).unwrap_or_default()
 }

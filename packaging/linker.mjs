@@ -11,6 +11,8 @@ import { chmodSync, existsSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 
 import { ROOT } from '../bindings-node/addon.mjs';
+import { needs } from './elf.mjs';
+import { newest } from './targets.mjs';
 
 /** The oldest glibc that Rust's own library supports. */
 export const GLIBC = '2.17';
@@ -32,6 +34,14 @@ PATH=$home/bin:$PATH exec cargo-zigbuild zig cc -- -target ${machine}-linux-gnu.
 `);
   chmodSync(linker, 0o755);
   return { [`CARGO_TARGET_${rust.toUpperCase().replaceAll('-', '_')}_LINKER`]: linker };
+}
+
+/** Fails if a file asks for a newer glibc than a package may. */
+export function checkGlibc(paths) {
+  for (const path of paths) {
+    const version = newest(needs(path).glibc).join('.');
+    if (version !== GLIBC) throw new Error(`${path} asks for glibc ${version}; a package asks for ${GLIBC} at most`);
+  }
 }
 
 function run(command, args) {

@@ -13,7 +13,7 @@ import { parseArgs } from 'node:util';
 import { ROOT } from '../bindings-node/addon.mjs';
 import { built } from './files.mjs';
 import { licences, linked } from './linked.mjs';
-import { linking } from './linker.mjs';
+import { checkGlibc, linking } from './linker.mjs';
 import { packMain, packTarget } from './npm.mjs';
 import { TARGETS, find, host } from './targets.mjs';
 import { packWheel } from './wheel.mjs';
@@ -55,6 +55,8 @@ function ofTarget(target, options) {
   if (target !== host()) throw new Error(`${target.name} can be built only on such a machine`);
   if (!options.built) npmRun(options.trained ? 'build:shipped' : 'build', linking(target));
   const files = built(target, STAGE);
+  // The build of the tests is linked for this machine.
+  if (!options.built) checkGlibc(Object.values(files));
   const seconds = ((performance.now() - began) / 1000).toFixed(0);
   const { text } = licences(linked(target));
   const notices = join(STAGE, 'LICENSES.txt');

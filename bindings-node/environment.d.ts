@@ -114,7 +114,7 @@ export interface StreamInfo {
   truncated: boolean;
 }
 
-/** The record of a process. What is not known is `null`. */
+/** The record of a process. A field that is not known is `null`. */
 export interface ProcessRecord {
   pid: number;
   state: ProcessState;

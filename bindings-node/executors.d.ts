@@ -83,7 +83,7 @@ export type ExecutorErrorCode =
   | 'cancelled'
   | 'other';
 
-/** A program did not start, or its call was cancelled. Whatever happens after the start is a result. */
+/** A program did not start, or its call was cancelled. An event after the start is a result. */
 export class ExecutorError extends Error {
   /** Throws a `TypeError` for a code that is none. */
   constructor(code: ExecutorErrorCode, message: string, options?: { cause?: unknown });

@@ -220,7 +220,7 @@ export interface KitCall {
   error?: string;
 }
 
-/** What every result of a kit has. Values of secrets are replaced by `[secret NAME]` in all of it. */
+/** The fields of every result of a kit. Values of secrets are replaced by `[secret NAME]` in all of it. */
 export interface KitPart {
   /** The calls of capabilities, in order. */
   calls: KitCall[];
@@ -327,7 +327,7 @@ export interface Library extends LibrarySummary {
   source: string;
 }
 
-/** What a library has besides its name and source. */
+/** The options of a library besides its name and source. */
 export interface LibraryOptions {
   /** Default `'typescript'`. */
   language?: 'javascript' | 'typescript';

@@ -13,6 +13,7 @@ import { parseArgs } from 'node:util';
 import { ROOT } from '../bindings-node/addon.mjs';
 import { built } from './files.mjs';
 import { licences, linked } from './linked.mjs';
+import { checkGlibc, linking } from './linker.mjs';
 import { packMain, packTarget } from './npm.mjs';
 import { TARGETS, find, host } from './targets.mjs';
 import { packWheel } from './wheel.mjs';
@@ -52,8 +53,10 @@ export function chosen({ all }, names) {
 function ofTarget(target, options) {
   const began = performance.now();
   if (target !== host()) throw new Error(`${target.name} can be built only on such a machine`);
-  if (!options.built) npmRun(options.trained ? 'build:shipped' : 'build');
+  if (!options.built) npmRun(options.trained ? 'build:shipped' : 'build', linking(target));
   const files = built(target, STAGE);
+  // The build of the tests is linked for this machine.
+  if (!options.built) checkGlibc(Object.values(files));
   const seconds = ((performance.now() - began) / 1000).toFixed(0);
   const { text } = licences(linked(target));
   const notices = join(STAGE, 'LICENSES.txt');
@@ -68,8 +71,9 @@ function row(path, how) {
   return { file: basename(path), bytes: statSync(path).size, ...how };
 }
 
-function npmRun(script) {
-  execFileSync('npm', ['run', '--silent', script], { cwd: ROOT, stdio: 'inherit', shell: process.platform === 'win32' });
+function npmRun(script, variables) {
+  const env = { ...process.env, ...variables };
+  execFileSync('npm', ['run', '--silent', script], { cwd: ROOT, env, stdio: 'inherit', shell: process.platform === 'win32' });
 }
 
 if (process.argv[1] === import.meta.filename) {

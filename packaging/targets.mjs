@@ -34,7 +34,7 @@ function linux(cpu, abi, machine) {
 }
 
 /** The newest version of glibc that a file asks for; 2.17 at the least, which is the oldest that Rust supports. */
-function newest(versions) {
+export function newest(versions) {
   const pairs = versions.map((version) => version.split('.').map(Number)).concat([[2, 17]]);
   return pairs.sort(([a, b], [c, d]) => c - a || d - b)[0];
 }

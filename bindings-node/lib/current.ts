@@ -24,7 +24,7 @@ export class RunContext extends AsyncResource {
     if (storage !== undefined) this.runInAsyncScope(() => storage?.enterWith(this));
   }
 
-  /** What the caller gets: one object for a run. */
+  /** The caller's object: one for a run. */
   get call(): { readonly signal: AbortSignal } {
     const signal = (): AbortSignal => this.signal();
     return (this.made ??= Object.freeze({

@@ -109,7 +109,7 @@ export interface NativeLoopRun {
   readonly run?: never;
 }
 
-/** What runs and sessions keep while they are running: a runtime that is collected ends its processes, a kit its runs. */
+/** Kept by runs and sessions while they are running: a runtime that is collected ends its processes, a kit its runs. */
 export type Owner = NativeRuntime | NativeKit | NativeSystem;
 
 /** A function that is answered in Rust; only the addon makes such objects. */

@@ -23,7 +23,7 @@ if (['linux', 'darwin', 'win32'].includes(process.platform)) {
   const isStatic = process.platform === 'win32' || (process.platform === 'linux' && hasArchives());
   const linking = isStatic ? ['--', '-C', 'target-feature=+crt-static'] : [];
   const flags = ['rustc', '--locked', '--package', WORKER, '--bin', WORKER, ...options, ...linking];
-  execFileSync('cargo', flags, { cwd: ROOT, stdio: 'inherit' });
+  execFileSync('cargo', flags, { cwd: ROOT, env: isStatic ? ownLinker() : process.env, stdio: 'inherit' });
   const built = join(targetFolder(), options.includes('--release') ? 'release' : 'debug', WORKER_FILE);
   for (const folder of PLACES) {
     const place = join(ROOT, folder, WORKER_FILE);
@@ -31,6 +31,11 @@ if (['linux', 'darwin', 'win32'].includes(process.platform)) {
     copyFileSync(built, `${place}.new`);
     renameSync(`${place}.new`, place);
   }
+}
+
+/** The environment without the linker of the packages: it has no archive of the C library, and a worker needs no version. */
+function ownLinker() {
+  return Object.fromEntries(Object.entries(process.env).filter(([name]) => !/^CARGO_TARGET_.*_LINKER$/.test(name)));
 }
 
 /** Whether the C compiler finds every file that a program without shared libraries needs. */

@@ -49,7 +49,7 @@ const SCRIPT_RULES = {
   ],
 };
 
-/** Whether that many seconds are a ceiling that a busy machine may reach. What takes a tenth of a second at most is none. */
+/** Whether that many seconds are a ceiling that a busy machine may reach. A tenth of a second at most is none. */
 const isShort = (seconds) => seconds > 0.1 && seconds < 60;
 
 const number = (text) => Number(text.replaceAll('_', ''));

@@ -27,7 +27,7 @@ export function isErrorCode(given: unknown): given is ExecutorErrorCode {
   return CODES.includes(given);
 }
 
-/** A program did not start, or its call was cancelled. Whatever happens after the start is a result. */
+/** A program did not start, or its call was cancelled. An event after the start is a result. */
 export class ExecutorError extends Error {
   readonly code: ExecutorErrorCode;
 

@@ -45,7 +45,7 @@ _CAMEL = {
 
 
 class ExecutorError(Exception):
-    """A program did not start, or its call was cancelled. Whatever happens after the start is a
+    """A program did not start, or its call was cancelled. An event after the start is a
     result."""
 
     def __init__(self, kind: ExecutorErrorKind, message: str) -> None:

@@ -74,7 +74,7 @@ class Promises:
         with _numbering:
             self._given += 1
             number = self._given
-        # What the caller hands over is no call: the options of a run, and the values of a session,
+        # A value that the caller hands over is no call: the options of a run, and the values of a session,
         # whose reference is weak.
         is_call = run.has_started and run.reference is run
         self._watch(run, number, awaitable, is_call=is_call)

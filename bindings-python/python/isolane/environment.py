@@ -89,7 +89,7 @@ class _Record(TypedDict):
 
 
 class ProcessRecord(_Record, total=False):
-    """The record of a process. What is not known is `None`."""
+    """The record of a process. A field that is not known is `None`."""
 
     output: dict[str, Any]
     """Not in lists and events."""

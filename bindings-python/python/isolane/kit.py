@@ -448,7 +448,7 @@ class Kit:
 
         Args:
             source: The tool.
-            args: What the tool sees as `args`, a plain mapping. It is cloned.
+            args: The `args` of the tool, a plain mapping. It is cloned.
             globals, report, language: as for `isolane.run_code`; reports are redacted.
             filename: The label of the source in stacks and errors. Default `<tool>`.
             memory_limit_bytes, timeout_ms: in place of those of the kit.

@@ -130,7 +130,7 @@ impl Causes<'_> {
         if self.text.len() + line.len() <= STACK_LIMIT {
             self.text.push_str(&line);
         } else {
-            // What does not fit as a whole is left out, with all that would follow.
+            // A line that does not fit as a whole is left out, with all that would follow.
             self.left = 0;
         }
     }

@@ -12,17 +12,25 @@ use std::sync::{
 #[derive(Clone, Debug)]
 pub(crate) struct Thread {
     #[cfg(target_os = "linux")]
-    number: libc::pid_t,
+    number: libc::id_t,
     gave_way: Arc<AtomicBool>,
 }
 
 thread_local! {
     static HERE: Thread = Thread {
-        // SAFETY: takes nothing and cannot fail.
         #[cfg(target_os = "linux")]
-        number: unsafe { libc::gettid() },
+        number: number(),
         gave_way: Arc::default(),
     };
+}
+
+/// The system's number of the calling thread. The C library has no function for it before glibc 2.30.
+#[cfg(target_os = "linux")]
+fn number() -> libc::id_t {
+    // SAFETY: takes nothing and cannot fail.
+    let number = unsafe { libc::syscall(libc::SYS_gettid) };
+    // The kernel's numbers fit.
+    libc::id_t::try_from(number).unwrap_or_default()
 }
 
 impl Thread {
@@ -44,7 +52,7 @@ impl Thread {
         {
             const LOWEST: libc::c_int = 19;
             // SAFETY: touches nothing of ours; a thread is a process to this call.
-            unsafe { libc::setpriority(libc::PRIO_PROCESS, self.number.unsigned_abs(), LOWEST) };
+            unsafe { libc::setpriority(libc::PRIO_PROCESS, self.number, LOWEST) };
         }
     }
 
@@ -72,7 +80,7 @@ pub(crate) mod tests {
     /// The priority of a thread: 0 is normal, 19 is below all others.
     pub(crate) fn nice(thread: &Thread) -> i32 {
         // SAFETY: touches nothing of ours.
-        unsafe { libc::getpriority(libc::PRIO_PROCESS, thread.number.unsigned_abs()) }
+        unsafe { libc::getpriority(libc::PRIO_PROCESS, thread.number) }
     }
 
     #[test]

@@ -52,7 +52,7 @@ pub struct StreamInfo {
     pub truncated: bool,
 }
 
-/// The record of a process. What is not known is `null`.
+/// The record of a process. A field that is not known is `null`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ProcessRecord {

@@ -110,7 +110,7 @@ fn runtime(isolation: Isolation) -> Runtime {
     Runtime::new(&options).expect("a runtime")
 }
 
-/// What a program does that has no executor.
+/// The work of a program without an executor.
 fn by_hand(interpreter: &str, code: &str) -> String {
     let mut child = Command::new(interpreter)
         .arg("-")

@@ -23,10 +23,10 @@ pub enum Role {
     Model,
 }
 
-/// What one side said, in parts.
+/// A message of one side, in parts.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Content {
-    /// Who said it.
+    /// The side that said it.
     pub role: Role,
     /// The parts, in order.
     pub parts: Vec<Part>,

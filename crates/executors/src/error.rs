@@ -1,10 +1,10 @@
 //! Errors of executors: the program did not start, or its call was cancelled.
 //!
-//! Whatever happens after the start is a result.
+//! An event after the start is a result.
 
 use std::{error::Error, fmt};
 
-/// What kept a program from starting.
+/// The cause that kept a program from starting.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum ExecutorErrorKind {

@@ -193,7 +193,7 @@ impl LocalCodeExecutor {
             .map_err(|error| self.not_started(error))?;
         let outputs = in_thread(move || {
             let outputs = workspace.output_files();
-            // What another user owns in it stays in the system's folder for temporary files.
+            // A file of another user in it stays in the system's folder for temporary files.
             drop(workspace.remove());
             outputs
         });

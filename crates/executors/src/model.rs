@@ -36,7 +36,7 @@ pub trait Model: Send + Sync + fmt::Debug + 'static {
     /// Goes on with a conversation. Dropping the future, or the stream that it gave, ends the request.
     ///
     /// # Errors
-    /// Whatever it likes: the run of the loop ends with it.
+    /// Any error: the run of the loop ends with it.
     async fn generate(&self, request: ModelRequest) -> Result<ModelReply, ModelError>;
 }
 

@@ -1,4 +1,4 @@
-// What the kit and the executors cost the event loop, and how soon a signal ends a call.
+// The cost of the kit and the executors for the event loop, and how soon a signal ends a call.
 
 import assert from 'node:assert/strict';
 import process from 'node:process';

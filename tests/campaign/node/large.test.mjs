@@ -1,4 +1,4 @@
-// What large messages cost the event loop.
+// The cost of large messages for the event loop.
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';

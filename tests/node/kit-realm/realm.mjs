@@ -9,7 +9,7 @@ const parts = readFileSync(new URL('lib.rs', folder), 'utf8').matchAll(/include_
 const texts = [...parts].map(([, name]) => readFileSync(new URL(name, folder), 'utf8'));
 const extension = new vm.Script(`((host) => {\n'use strict';\n${texts.join('')}})`, { filename: 'extension.js' });
 
-// What the engine of the sandbox has and older versions of Node lack.
+// Parts of the engine of the sandbox that older versions of Node lack.
 const LACKING = `{
   const { given } = globalThis;
   if (!Uint8Array.prototype.toBase64) {

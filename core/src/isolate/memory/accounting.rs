@@ -67,7 +67,7 @@ impl Accounting {
     }
 
     pub(in crate::isolate) fn raise_peak(&self) {
-        // What is lent does not count.
+        // Memory that is lent does not count.
         let total_bytes = self.total_bytes().min(self.limit_bytes.get());
         self.peak_bytes.set(self.peak_bytes.get().max(total_bytes));
     }

@@ -236,7 +236,7 @@ fn everything_is_taken() {
     let ended = Stage::of(&double).run(&double.path, &double.words(), "");
     assert_eq!(ended.prepared.confinement, Confinement::ALL, "{ended:?}");
     compare(&ended.stdout, |_| true);
-    // What anybody may do is reached without confinement.
+    // Rights that anybody has need no confinement.
     let outside = Command::new(&double.path)
         .args(double.words())
         .args(ANYBODY)

@@ -1,6 +1,6 @@
 //! A stream of a process: bytes that become text.
 //!
-//! In: bytes in pieces, cut anywhere. Out: text, as much as may be kept. What is no UTF-8 is U+FFFD.
+//! In: bytes in pieces, cut anywhere. Out: text, as much as may be kept. Bytes that are no UTF-8 are U+FFFD.
 
 use std::str::from_utf8;
 

@@ -9,7 +9,7 @@ use serde_json::{Map, Value};
 
 use super::{ToolInfo, names::identifier};
 
-/// The deepest nesting of a type. What is deeper is `unknown`.
+/// The deepest nesting of a type. A deeper type is `unknown`.
 const MOST_DEPTH: usize = 12;
 
 /// The most types that one schema is written with; what comes then is `unknown`. References can repeat parts without end.

@@ -1,7 +1,7 @@
 //! The conversation as the model sees it: its code, and the results.
 //!
-//! In: a reply and the results of its programs. Out: a content of the model, and one of the user. What came as a part goes
-//! back as a part, and a fenced block as text, unless the caller wants one form for both.
+//! In: a reply and the results of its programs. Out: a content of the model, and one of the user. A part goes back as
+//! a part, and a fenced block as text, unless the caller wants one form for both.
 
 use super::{
     builder::{AsText, Settings},

@@ -77,11 +77,11 @@ pub struct ConfinedCodeExecutor {
 pub struct ProgramConfinement {
     /// Each item, by the name that it has for workers.
     pub items: Confinement,
-    /// What the limit on memory counts.
+    /// The memory that the limit counts.
     pub memory: MemoryLimit,
 }
 
-/// What a limit on memory counts.
+/// The memory that a limit counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum MemoryLimit {
     /// All processes of a program together, in a control group.

@@ -151,7 +151,7 @@ impl Engine {
     }
 }
 
-/// What an engine said.
+/// The answer of an engine.
 struct Answer {
     is_ok: bool,
     message: String,

@@ -68,7 +68,7 @@ impl Console {
         self.write(true, line);
     }
 
-    /// The text of both streams. What comes later is dropped.
+    /// The text of both streams. Later text is dropped.
     pub(super) fn take(&self) -> (String, String) {
         let streams = self.streams().take();
         streams.map(|both| (both.stdout.into_text(), both.stderr.into_text())).unwrap_or_default()

@@ -113,7 +113,7 @@ impl SessionInterceptor for Cells {
     }
 }
 
-/// Whatever happens outside of calls.
+/// Events outside of calls.
 #[derive(Debug)]
 struct Outside;
 

@@ -31,7 +31,7 @@ pub(crate) struct Watch {
     free_bytes: u64,
 }
 
-/// What a walk through a folder has seen.
+/// The entries and bytes that a walk through a folder has seen.
 enum Seen {
     /// It holds more than it may.
     TooMuch,

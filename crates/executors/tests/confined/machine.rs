@@ -1,4 +1,4 @@
-//! What a machine can do, and what it cannot.
+//! The abilities of a machine.
 
 use super::support::{Test, error, open_folder, program, python, run, shell, this_program};
 use futures::executor::block_on;

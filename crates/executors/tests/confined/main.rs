@@ -1,7 +1,7 @@
 //! The executor of confined programs, with real interpreters.
 //!
 //! This executable is the tests and, started by the executor, the launcher. The tests run as this user and, if that is
-//! root, once more as nobody. What a program may not do is tested in `crates/confine/tests/interpreter`.
+//! root, once more as nobody. The limits of a program are tested in `crates/confine/tests/interpreter`.
 
 #[cfg(target_os = "linux")]
 mod calls;

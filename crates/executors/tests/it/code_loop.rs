@@ -274,7 +274,7 @@ async fn the_pieces_of_a_stream_make_no_difference() {
     };
     for case in cases.iter().filter(is_quick) {
         let whole = outcome(case).await;
-        // What was told in pieces is the same as a whole.
+        // A text told in pieces is the same as a whole.
         let said = |outcome: &Json| -> String {
             let events = outcome["events"].as_array().into_iter().flatten();
             events.filter_map(|event| event["text"].as_str()).collect()

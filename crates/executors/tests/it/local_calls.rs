@@ -89,7 +89,7 @@ fn results_of_processes_that_others_waited_for() {
     });
     let mut codes = HashSet::new();
     let started = Instant::now();
-    // Whoever is first knows how the process ended, and the other does not.
+    // The first caller knows how the process ended, and the other does not.
     while !codes.contains(&None) {
         assert!(started.elapsed() < CEILING, "{codes:?}");
         let result = block_on(run(&shell(), "echo done; exit 3"));

@@ -100,7 +100,7 @@ struct HtmlOptions {
 #[derive(Deserialize)]
 struct NoOptions {}
 
-/// What a call asks for.
+/// The request of a call.
 pub(super) enum Request {
     /// A navigation, which is judged.
     Navigate(Url, WaitUntil),

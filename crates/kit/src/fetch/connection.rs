@@ -64,7 +64,7 @@ impl Connector {
     /// A connector that trusts Mozilla's authorities and those of `ca`, in PEM.
     ///
     /// # Errors
-    /// What is wrong with `ca`.
+    /// The fault of `ca`.
     pub(super) fn new(dialer: Dialer, ca: Option<&str>) -> Result<Self, String> {
         let mut roots = RootCertStore { roots: webpki_roots::TLS_SERVER_ROOTS.to_vec() };
         if let Some(ca) = ca {
@@ -109,7 +109,7 @@ impl Connector {
             .await
             .map_err(|error| failure::of_exchange(&error, url))?;
         let task = tokio::spawn(async move {
-            // Whoever uses the connection is told of its failure.
+            // The user of the connection is told of its failure.
             let _ = connection.await;
         });
         Ok(Connection { sender, task })

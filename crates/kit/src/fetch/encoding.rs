@@ -2,7 +2,7 @@
 //!
 //! In: the header `Content-Encoding`, and the body as it comes. Out: the bytes that it stands for, in pieces. Nothing
 //! piles up here: each piece is handed on before the next is made, so a caller that stops at a limit has seen all bytes
-//! that exist. What a decoder holds is charged before.
+//! that exist. The memory of a decoder is charged before.
 
 mod brotli;
 mod deflate;

@@ -12,7 +12,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use super::{failure, options::FetchLimits};
 use crate::error::KitError;
 
-/// What a run has requested so far. All clones are one.
+/// The requests of a run so far. All clones are one.
 #[derive(Clone, Debug)]
 pub struct RunLimits(Arc<Counts>);
 

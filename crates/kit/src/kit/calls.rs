@@ -1,7 +1,7 @@
 //! The calls of one run: their limit, and their records for an audit.
 //!
 //! In: each call of a capability as it begins, and its outcome. Out: the `CallLimit`, and the list of calls in their
-//! order. What the list holds counts against the run's memory.
+//! order. The contents of the list count against the run's memory.
 
 use std::{
     fmt,

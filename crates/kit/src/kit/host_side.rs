@@ -202,7 +202,7 @@ impl KitLibraries {
         outcome(async move { libraries.create(&name, &source, language, &description).await }).await
     }
 
-    /// Changes a library. What is not given stays.
+    /// Changes a library. An option that is not given stays.
     ///
     /// # Errors
     /// A `LibraryError`: there is none of that name, or the source does not parse.

@@ -19,7 +19,7 @@ use crate::{
     store::{DatabaseLimits, LibraryLimits, StateLimits},
 };
 
-/// The options of a [`Kit`](super::Kit). What is not given does not exist for code; `console`, timers, Base64 and
+/// The options of a [`Kit`](super::Kit). One that is not given does not exist for code; `console`, timers, Base64 and
 /// `parseCSV` always do.
 #[derive(Clone, Debug)]
 pub struct KitOptions {

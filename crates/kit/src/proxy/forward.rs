@@ -42,7 +42,7 @@ pub(super) async fn forward(
     let handshake = client().handshake(TokioIo::new(socket)).await;
     let (mut sender, connection) = handshake.map_err(|error| failure::of_exchange(&error, &url))?;
     let working = Arc::clone(gate);
-    // Whoever reads the answer is told of a failure.
+    // The reader of the answer is told of a failure.
     tokio::spawn(async move { working.until_end(async { drop(connection.await) }).await });
     let (mut head, body) = request.into_parts();
     head.uri =

@@ -1,8 +1,8 @@
 //! The values of a state in memory that were read last.
 //!
 //! In: keys with their JSON texts, as they are read, and keys that are written. Out: the text of a key, without SQLite. Only
-//! a store in memory has such values, because no other connection writes to it. Whoever changes anything here uses the
-//! store's connection, so that no reader puts back what a writer has changed.
+//! a store in memory has such values, because no other connection writes to it. A change here goes through the store's
+//! connection, so that no reader puts back what a writer has changed.
 
 use std::{
     collections::HashMap,

@@ -277,7 +277,7 @@ fn misuse_is_said_at_once() {
     failure(|options| options.max_message_bytes = 0);
     let missing = failure(|options| options.executable = Some("/nowhere/chromium".into()));
     assert_eq!(missing, "executable must be a file that can be run, got /nowhere/chromium");
-    // What does not start says so, without a path.
+    // A program that does not start says so, without a path.
     let is_root = fs::metadata("/proc/self").is_ok_and(|own| own.uid() == 0);
     let of_root: Option<Amend> = is_root.then_some(|options| options.sandbox = Sandbox::Always);
     let of_all: Amend = |options| options.executable = Some("/bin/false".into());

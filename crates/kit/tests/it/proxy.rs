@@ -109,7 +109,7 @@ impl Browser {
         self.receive(|received| received.len() >= text.len()).await
     }
 
-    /// What comes until that is enough, or the end.
+    /// The bytes that come until that is enough, or the end.
     async fn receive(&mut self, is_enough: impl Fn(&str) -> bool) -> String {
         let (mut bytes, mut all) = ([0; 4096], String::new());
         while !is_enough(&all) {

@@ -107,7 +107,7 @@ fn options(given: &Map<String, Json>, language: Language) -> ToolOptions {
     options
 }
 
-/// What a case compares, as JSON.
+/// The facts that a case compares, as JSON.
 fn seen(result: &KitResult) -> Json {
     let plain = |value: &Value| value.deserialize::<Json>().expect("plain data");
     let mut seen = json!({ "status": result.status.as_str() });

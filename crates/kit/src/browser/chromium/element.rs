@@ -27,7 +27,7 @@ const PAUSES: [Duration; 4] = [
 /// Events of keys that are under way at a time.
 const MOST_KEYS: usize = 64;
 
-/// What a look for an element finds.
+/// The outcome of a look for an element.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 pub(super) struct Look {

@@ -1,7 +1,7 @@
 //! Chromium, for hosts in Rust: a browser of a kit's own.
 //!
 //! In: options, and commands of runs. Out: their answers, from a Chromium that is started at the first command, in a fresh
-//! folder, and driven over a pipe. What crashes fails its command and is replaced at the next one. Begin to read at
+//! folder, and driven over a pipe. A crash fails its command; the next one has a new Chromium. Begin to read at
 //! `tab.rs`; `connection.rs` and `pages.rs` speak the DevTools protocol, of which we use some thirty methods.
 
 mod connection;
@@ -75,7 +75,7 @@ const START: Duration = Duration::from_mins(1);
 #[derive(Clone)]
 pub struct Chromium(Arc<Handle>);
 
-/// What the host holds. Commands that are under way do not keep Chromium alive.
+/// The host's handle. Commands that are under way do not keep Chromium alive.
 struct Handle(Arc<Inner>);
 
 struct Inner {

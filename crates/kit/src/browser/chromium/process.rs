@@ -161,7 +161,7 @@ fn switches(options: &ChromiumOptions, folder: &Path) -> Vec<OsString> {
             format!("--proxy-server={}", proxy.server).into(),
             // Without this Chromium reaches loopback directly.
             "--proxy-bypass-list=<-loopback>".into(),
-            // The proxy looks names up. Whatever would connect without it finds no address.
+            // The proxy looks names up. A connection past it finds no address.
             format!("--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE {host}").into(),
             // WebRTC sends datagrams, which no proxy of HTTP carries.
             "--webrtc-ip-handling-policy=disable_non_proxied_udp".into(),

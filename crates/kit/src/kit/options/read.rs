@@ -198,7 +198,7 @@ fn texts(value: Plain, place: &str, expected: &str) -> Result<Vec<String>, Error
     each.map(|(index, value)| text(value, &format!("{place}[{index}]"))).collect()
 }
 
-/// An object of options. What is taken out is known; what is left when it is closed is not.
+/// An object of options. The options that are taken out are known; those left when it is closed are not.
 struct Group {
     entries: Vec<(String, Plain)>,
     /// The names that were asked for, as the language spells them.

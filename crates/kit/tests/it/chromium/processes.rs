@@ -113,7 +113,7 @@ fn nothing_is_left_of_a_chromium_that_is_dropped_or_closed() {
             drop(kit);
             drop(chromium);
         }
-        // What is left of the kit's runs goes on threads of its own.
+        // The rest of the kit's runs goes on threads of its own.
         until("its folder goes", || !folder.exists());
         until("its processes end", || {
             before.iter().all(|(pid, _)| {

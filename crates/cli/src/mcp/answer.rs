@@ -16,9 +16,6 @@ const MOST_SHOWN_BYTES: usize = 16 << 10;
 /// The bytes of the values of an answer, as the messages that the core has. Their JSON may be 20 times as long.
 const MOST_BYTES: usize = 256 << 10;
 
-/// The bytes of the JSON of all values, or names, of an answer: escapes of control characters make JSON longer.
-const MOST_JSON_BYTES: usize = 512 << 10;
-
 /// The result of a cell. `is_cell`: its session stays.
 pub(super) fn of_result(result: &ExecutionResult, is_cell: bool) -> CallToolResult {
     let structured = structured(result, is_cell);
@@ -46,18 +43,8 @@ pub(super) fn of_names(names: &[Name]) -> CallToolResult {
         }
         form
     };
-    let mut rest = MOST_JSON_BYTES;
-    let fits = |form: &Json| {
-        rest = rest.saturating_sub(form.to_string().len());
-        rest > 0
-    };
-    let forms: Vec<Json> = names.iter().map(form).take_while(fits).collect();
-    let left_out = names.len() - forms.len();
-    let mut structured = json!({ "names": forms });
-    if let (1.., Json::Object(fields)) = (left_out, &mut structured) {
-        fields.insert("leftOut".to_owned(), json!({ "names": left_out }));
-    }
-    answer(text.finish(), Some(structured), false)
+    let names: Vec<Json> = names.iter().map(form).collect();
+    answer(text.finish(), Some(json!({ "names": names })), false)
 }
 
 /// A session that was reset.
@@ -107,7 +94,7 @@ fn text(result: &ExecutionResult, is_cell: bool) -> String {
 }
 
 fn structured(result: &ExecutionResult, is_cell: bool) -> Json {
-    let mut room = Room { bytes: MOST_BYTES, json_bytes: MOST_JSON_BYTES, left_out: Map::new() };
+    let mut room = Room { bytes: MOST_BYTES, left_out: Map::new() };
     let mut fields = Map::new();
     fields.insert("status".to_owned(), result.status.as_str().into());
     if let Some(value) = &result.result
@@ -151,7 +138,6 @@ fn structured(result: &ExecutionResult, is_cell: bool) -> Json {
 /// The room for the values of an answer.
 struct Room {
     bytes: usize,
-    json_bytes: usize,
     /// By field, how many values are left out.
     left_out: Map<String, Json>,
 }
@@ -165,9 +151,7 @@ impl Room {
         let bytes = value.nodes().len().saturating_add(blobs).saturating_add(LEAST);
         let json = self.bytes.checked_sub(bytes).and_then(|rest| {
             self.bytes = rest;
-            let json = tagged(value);
-            self.json_bytes = self.json_bytes.checked_sub(json.len())?;
-            serde_json::from_str(&json).ok()
+            serde_json::from_str(&tagged(value)).ok()
         });
         if json.is_none() {
             let count = self.left_out.get(field).and_then(Json::as_u64).unwrap_or(0);

@@ -4,7 +4,7 @@
 //! cancels, and the end of the input, end the run.
 
 use futures_util::StreamExt;
-use isolane::{CellOptions, Execution, ExecutionResult, Session, SessionState, inspect};
+use isolane::{CellOptions, Execution, ExecutionResult, Session, inspect};
 use isolane_environment::CancellationToken;
 use rmcp::{
     ErrorData, RoleServer, ServerHandler,
@@ -81,14 +81,7 @@ impl Server {
         let fields = Fields::new(fields, &["session", "code", "timeoutMs"])?;
         let (name, code) = (fields.session()?, fields.code()?);
         let used = self.sessions.take(name)?;
-        let mut result = self.run(used.session(), code, context).await?;
-        // A closed session undoes its cell, but nothing of a session that was reset is left.
-        if let Some(cell) = result.cell.as_mut()
-            && cell.session == SessionState::RolledBack
-            && used.was_removed()
-        {
-            cell.session = SessionState::Reset;
-        }
+        let result = self.run(used.session(), code, context).await?;
         Ok(answer::of_result(&result, true))
     }
 

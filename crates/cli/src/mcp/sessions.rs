@@ -138,12 +138,6 @@ impl Use {
     pub(super) fn session(&self) -> &Session {
         &self.session
     }
-
-    /// Whether the session was taken away during this use.
-    pub(super) fn was_removed(&self) -> bool {
-        let open = lock(&self.open);
-        open.get(&self.name).is_none_or(|open| !Arc::ptr_eq(&open.session, &self.session))
-    }
 }
 
 impl Drop for Use {

@@ -142,9 +142,6 @@ fn a_reset_ends_the_cells_of_the_session() {
     host.call("reset_session", &json!({ "session": "a" }));
     let result = &host.answer(id)["result"];
     assert_eq!(result["structuredContent"]["status"], "terminated", "{result}");
-    assert_eq!(result["structuredContent"]["session"], "reset", "{result}");
-    let text = result["content"][0]["text"].as_str().expect("a text");
-    assert!(text.ends_with("\nThe session was reset: its names are gone."), "{text}");
     assert_eq!(result["isError"], true);
 }
 
@@ -179,30 +176,6 @@ fn a_large_answer_is_cut() {
     let nested = "let a: any = 1; for (let i = 0; i < 1000; i++) a = [a]; a";
     let run = host.call("run_code", &json!({ "code": nested }))["structuredContent"].clone();
     assert_eq!((&run["status"], &run["leftOut"]), (&json!("success"), &json!({ "result": 1 })));
-}
-
-#[test]
-fn characters_that_json_escapes_count_as_their_escapes() {
-    let mut host = Host::ready(&[]);
-    let result = host.call("run_code", &json!({ "code": "'\\u0001'.repeat(250_000)" }));
-    let run = &result["structuredContent"];
-    assert_eq!((&run["status"], &run["leftOut"]), (&json!("success"), &json!({ "result": 1 })));
-    assert!(result.to_string().len() < 1 << 20, "{}", result.to_string().len());
-}
-
-#[test]
-fn a_long_list_of_names_is_cut() {
-    const COUNT: usize = 2000;
-    let mut host = Host::ready(&[]);
-    let long = "n".repeat(500);
-    let code: Vec<String> = (0..COUNT).map(|number| format!("var {long}{number} = 1;")).collect();
-    host.call("run_cell", &json!({ "session": "a", "code": code.concat() }));
-    let result = host.call("list_names", &json!({ "session": "a" }));
-    let listed = &result["structuredContent"];
-    let there = listed["names"].as_array().map(Vec::len).expect("a list");
-    assert!(there > 0 && there < COUNT, "{there}");
-    assert_eq!(listed["leftOut"], json!({ "names": COUNT - there }));
-    assert!(result.to_string().len() < 1 << 20, "{}", result.to_string().len());
 }
 
 #[test]

@@ -67,7 +67,7 @@ pub(crate) struct CodeArguments {
     pub(crate) json: bool,
 }
 
-/// What is handed to code, and how much it may hold.
+/// The inputs of code, and the most memory that code may hold.
 #[derive(Args, Debug)]
 pub(crate) struct GivenArguments {
     /// A global of the code.

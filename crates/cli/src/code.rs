@@ -36,7 +36,7 @@ impl Installation {
     }
 }
 
-/// What is handed to code, whichever command runs it.
+/// The inputs of code, whichever command runs the code.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Given {
     pub(crate) globals: Inputs,

@@ -145,7 +145,7 @@ struct Room {
 impl Room {
     /// The value as tagged JSON; `None` if there is no room for it, or if it is nested too deeply for JSON's readers.
     fn json(&mut self, field: &str, value: &Value) -> Option<Json> {
-        // What a small one costs beside its own bytes.
+        // The bytes that a small value costs beside its own.
         const LEAST: usize = 64;
         let blobs: usize = value.blobs().iter().map(Vec::len).sum();
         let bytes = value.nodes().len().saturating_add(blobs).saturating_add(LEAST);

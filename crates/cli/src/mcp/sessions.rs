@@ -45,7 +45,7 @@ impl Sessions {
     /// # Errors
     /// Misuse of an option: a global that no code could name.
     pub(super) fn new(runtime: Runtime, options: SessionOptions) -> Result<Self, Error> {
-        // What is handed over is checked here, and not by the first call of a model.
+        // The inputs are checked here, and not by the first call of a model.
         drop(runtime.session(options.clone())?);
         Ok(Self { runtime, options, open: Arc::default() })
     }

@@ -12,7 +12,7 @@ pub(super) const RUN_CELL: &str = "run_cell";
 pub(super) const LIST_NAMES: &str = "list_names";
 pub(super) const RESET_SESSION: &str = "reset_session";
 
-/// What a host tells its model about this server.
+/// The text by which a host describes this server to its model.
 pub(super) const INSTRUCTIONS: &str = "Runs TypeScript and JavaScript in an isolate that has no network, no files and no packages. \
      Use run_code for a computation that stands alone, and run_cell to go on with what earlier cells of a session declared.";
 

@@ -67,7 +67,7 @@ pub(crate) struct CodeArguments {
     pub(crate) json: bool,
 }
 
-/// What is handed to code, and how much it may hold.
+/// The values and sources of code, and how much memory it may hold.
 #[derive(Args, Debug)]
 pub(crate) struct GivenArguments {
     /// A global of the code.

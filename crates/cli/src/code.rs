@@ -36,7 +36,7 @@ impl Installation {
     }
 }
 
-/// What is handed to code, whichever command runs it.
+/// The values and sources of code, whichever command runs it.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Given {
     pub(crate) globals: Inputs,

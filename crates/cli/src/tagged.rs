@@ -22,11 +22,11 @@ use self::{
 pub(crate) fn tagged(value: &Value) -> String {
     let notes = Notes::of(value);
     let mut form = Form { value, notes, out: String::new(), levels: Vec::new(), objects: 0 };
-    // What the core hands over is well-formed.
+    // The core hands over well-formed messages alone.
     form.write().map_or_else(|Malformed| "null".to_owned(), |()| form.out)
 }
 
-/// What the first pass finds, by the numbers of objects.
+/// The finds of the first pass, by the numbers of objects.
 #[derive(Default)]
 struct Notes {
     shared: HashSet<u32>,

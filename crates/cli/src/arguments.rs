@@ -67,7 +67,7 @@ pub(crate) struct CodeArguments {
     pub(crate) json: bool,
 }
 
-/// The inputs of code, and the most memory that code may hold.
+/// The values and sources of code, and how much memory it may hold.
 #[derive(Args, Debug)]
 pub(crate) struct GivenArguments {
     /// A global of the code.

@@ -12,9 +12,9 @@ use crate::{
     code::{Code, Installation},
     exit::{self, Ended},
     failure,
-    run::{Settled, name_the_flag, settle},
+    run::{Settled, flush, name_the_flag, settle},
     signals::Signals,
-    streams::{self, Streams},
+    streams::Streams,
 };
 
 pub(crate) async fn check(
@@ -25,19 +25,21 @@ pub(crate) async fn check(
     let has_modules = arguments.given.modules.is_some();
     let (is_json, isolation) = (arguments.json, arguments.isolation);
     let code = signals.during(move || Code::read(&arguments)).await?;
-    let streams = Arc::new(Streams::default());
+    let streams = Streams::new(false).map_err(|error| Ended::failure(&error))?;
+    let streams = Arc::new(streams);
     let runtime = installation.runtime(isolation)?;
-    let Settled { mut result, sources, signal } =
+    let Settled { mut result, sources, signal, .. } =
         settle(&runtime, code, Shape::Linked, &streams, signals).await?;
     if !has_modules {
         name_the_flag(&mut result);
     }
     if is_json {
-        // Nobody may read it any more; the exit code tells the same.
-        let _ = streams::out(&problems(&result).to_string());
+        streams.out(problems(&result).to_string());
     } else if let Some(error) = &result.error {
-        failure::show(result.status.as_str(), error, &sources);
+        streams.styled(failure::text(result.status.as_str(), error, &sources));
     }
+    // Nobody may read it any more; the exit code tells the same.
+    flush(&streams, false, signals).await?;
     let code = signal.filter(|_| result.status == Status::Terminated);
     Ok(code.unwrap_or_else(|| exit::code_of(&result)))
 }

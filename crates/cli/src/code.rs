@@ -36,7 +36,7 @@ impl Installation {
     }
 }
 
-/// The inputs of code, whichever command runs the code.
+/// The values and sources of code, whichever command runs it.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Given {
     pub(crate) globals: Inputs,

@@ -1,8 +1,6 @@
 //! A run that did not succeed, for people: the error, its place, the line with a caret below.
 //!
-//! In: a result, and the sources. Out: text on stderr, with colours on a terminal.
-
-use std::io::Write;
+//! In: a result, and the sources. Out: a text with colours, which the streams show on a terminal alone.
 
 use anstyle::{AnsiColor, Style};
 use isolane::ExecutionError;
@@ -18,13 +16,8 @@ const TAB: usize = 4;
 /// The longest line that is shown, in characters: a bundle may have all of its code on one.
 const MOST_CHARS: usize = 200;
 
-/// Writes the error. A stderr that nobody reads is no failure.
-pub(crate) fn show(status: &str, error: &ExecutionError, sources: &Sources) {
-    let mut stream = anstream::stderr();
-    let _ = stream.write_all(text(status, error, sources).as_bytes());
-}
-
-fn text(status: &str, error: &ExecutionError, sources: &Sources) -> String {
+/// The error, with line breaks at its end.
+pub(crate) fn text(status: &str, error: &ExecutionError, sources: &Sources) -> String {
     let ExecutionError { name, message, filename, line, column, .. } = error;
     let (name, message) = (harmless(name), harmless(message));
     let mut text = format!("{RED}{status}{RED:#}  {BOLD}{name}{BOLD:#}: {message}");

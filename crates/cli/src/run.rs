@@ -2,7 +2,7 @@
 //!
 //! In: flags. Out: lines on stdout and stderr, and an exit code.
 
-use std::{io, sync::Arc};
+use std::{convert::Infallible, future::pending, sync::Arc, time::Duration};
 
 use isolane::{
     Error, Execution, ExecutionResult, Interception, Request, RunInterceptor, Runtime, Shape,
@@ -16,11 +16,14 @@ use crate::{
     failure, result_json,
     signals::Signals,
     sources::Sources,
-    streams::{self, Streams},
+    streams::Streams,
 };
 
 /// The bytes of a value that are shown.
 const MOST_SHOWN_BYTES: usize = 1 << 20;
+
+/// The time that a reader of the output has when a signal or the time limit has ended the run.
+const FLUSH_TIME: Duration = Duration::from_secs(1);
 
 pub(crate) async fn run(
     arguments: CodeArguments,
@@ -31,20 +34,24 @@ pub(crate) async fn run(
     let (is_json, isolation) = (arguments.json, arguments.isolation);
     // A module without a default export has no value. One that was asked for by name must be there.
     let shape = if arguments.function.is_none() { Shape::Program } else { Shape::Module };
-    let streams = Arc::new(Streams::new(!is_json));
+    let streams = Streams::new(!is_json).map_err(|error| Ended::failure(&error))?;
+    let streams = Arc::new(streams);
     let code = signals.during(move || Code::read(&arguments)).await?;
     let runtime = installation.runtime(isolation)?;
     let settled = settle(&runtime, code, shape, &streams, signals).await?;
-    let Settled { mut result, sources, signal } = settled;
+    let Settled { mut result, sources, signal, is_hurried } = settled;
     if !has_modules {
         name_the_flag(&mut result);
     }
+    if is_json {
+        streams.out(result_json::line(&result));
+    } else {
+        show(&result, &sources, &streams);
+    }
+    flush(&streams, is_hurried, signals).await?;
     if let Some(error) = streams.failure() {
         return Err(Ended::unwritten(&error));
     }
-    let written =
-        if is_json { streams::out(&result_json::line(&result)) } else { show(&result, &sources) };
-    written.map_err(|error| Ended::unwritten(&error))?;
     let code = signal.filter(|_| result.status == Status::Terminated);
     Ok(code.unwrap_or_else(|| exit::code_of(&result)))
 }
@@ -55,6 +62,8 @@ pub(crate) struct Settled {
     pub(crate) sources: Sources,
     /// The exit code of the signal that ended it.
     pub(crate) signal: Option<u8>,
+    /// A signal or the time limit has ended it: the program waits for no slow reader.
+    pub(crate) is_hurried: bool,
 }
 
 /// Runs the code to its end, or to a signal.
@@ -74,16 +83,53 @@ pub(crate) async fn settle(
         Ok(Request { timeout_ms, interception, shape, ..request })
     };
     let mut run = runtime.run_code_with(sources.entry.clone(), options, amend);
-    let mut signal = None;
+    let (mut signal, mut is_hurried) = (None, false);
+    // The run has a clock of its own, which a line that waits for its reader may hold up.
+    let time_limit = async {
+        match timeout_ms {
+            Some(ms) => tokio::time::sleep(Duration::from_millis(ms)).await,
+            None => pending().await,
+        }
+        is_hurried = true;
+        streams.end();
+        pending::<Infallible>().await
+    };
     let result = tokio::select! {
         result = &mut run => result,
+        never = time_limit => match never {},
         (code, name) = signals.next() => {
             signal = Some(code);
+            streams.end();
             ended(run, &format!("{name} ended the run")).await
         }
         () = streams.closed() => ended(run, "nobody reads the output any more").await,
     };
-    Ok(Settled { result: result?, sources, signal })
+    let result = result?;
+    is_hurried |= result.status == Status::Terminated;
+    Ok(Settled { result, sources, signal, is_hurried })
+}
+
+/// Waits until the output is written. Of a run that is hurried the reader has a second.
+///
+/// # Errors
+/// A signal.
+pub(crate) async fn flush(
+    streams: &Streams,
+    is_hurried: bool,
+    signals: &mut Signals,
+) -> Result<(), Ended> {
+    let hurry = async {
+        if !is_hurried {
+            pending::<()>().await;
+        }
+        tokio::time::sleep(FLUSH_TIME).await;
+    };
+    tokio::select! {
+        biased;
+        () = streams.written() => Ok(()),
+        () = hurry => Ok(()),
+        (code, _) = signals.next() => Err(Ended::signal(code)),
+    }
 }
 
 async fn ended(run: Execution, reason: &str) -> Result<ExecutionResult, Error> {
@@ -105,15 +151,15 @@ pub(crate) fn name_the_flag(result: &mut ExecutionResult) {
 }
 
 /// Writes the value, or the error.
-fn show(result: &ExecutionResult, sources: &Sources) -> io::Result<()> {
+fn show(result: &ExecutionResult, sources: &Sources, streams: &Streams) {
     if let Some(error) = &result.error {
-        failure::show(result.status.as_str(), error, sources);
-        return Ok(());
+        streams.styled(failure::text(result.status.as_str(), error, sources));
+        return;
     }
     match &result.result {
         Some(value) if !matches!(value.reader().event(), Ok(Event::Undefined)) => {
-            streams::out(&inspect(value, MOST_SHOWN_BYTES))
+            streams.out(inspect(value, MOST_SHOWN_BYTES));
         }
-        _ => Ok(()),
+        _ => {}
     }
 }

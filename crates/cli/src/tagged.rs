@@ -22,11 +22,11 @@ use self::{
 pub(crate) fn tagged(value: &Value) -> String {
     let notes = Notes::of(value);
     let mut form = Form { value, notes, out: String::new(), levels: Vec::new(), objects: 0 };
-    // The core hands over well-formed values only.
+    // The core hands over well-formed messages alone.
     form.write().map_or_else(|Malformed| "null".to_owned(), |()| form.out)
 }
 
-/// The findings of the first pass, by the numbers of objects.
+/// The finds of the first pass, by the numbers of objects.
 #[derive(Default)]
 struct Notes {
     shared: HashSet<u32>,

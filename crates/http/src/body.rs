@@ -1,6 +1,6 @@
 //! The bodies of requests.
 //!
-//! In: a request. Out: JSON, or the problem: too large, too slow, no JSON, another media type. A body that nobody wants
+//! In: a request. Out: JSON, or the problem: too large, too slow, no JSON, another media type, a server that closes. A body that nobody wants
 //! is read all the same, up to a bound and while its sender reads the answer: a connection that ends with unread bytes
 //! may lose the answer.
 
@@ -28,7 +28,7 @@ const LEAST_TIME: Duration = Duration::from_secs(30);
 /// The JSON of a body; `None` for an empty one.
 ///
 /// # Errors
-/// `too-large`, `unsupported-media-type`, `bad-request`.
+/// `too-large`, `unsupported-media-type`, `bad-request`, `shutting-down`.
 pub(crate) async fn json(app: &App, request: Request) -> Result<Option<Value>, Problem> {
     let media_type = media_type(request.headers());
     if media_type.as_deref().is_some_and(|media_type| media_type != "application/json") {
@@ -95,7 +95,13 @@ async fn read(app: &App, request: Request) -> Result<Bytes, Problem> {
     }
     let mut body = request.into_body();
     let time = LEAST_TIME + Duration::from_secs((most >> 16) as u64);
-    match timeout(time, frames(&mut body, most)).await {
+    let read = tokio::select! {
+        biased;
+        read = timeout(time, frames(&mut body, most)) => read,
+        // Its sender may never end it.
+        () = app.closing.cancelled() => return Err(Problem::closing()),
+    };
+    match read {
         Ok(Ok(Some(bytes))) => Ok(bytes),
         Ok(Ok(None)) => {
             discard_rest(app, body);

@@ -1,7 +1,7 @@
 //! The guard before all handlers.
 //!
 //! In: each request. Out: its response, or the problem of a request that may not come in: of a foreign page, without the
-//! token, too often. All responses get the headers that keep browsers from reading more into them, and are counted.
+//! token, too often, too late. All responses get the headers that keep browsers from reading more into them, and are counted.
 
 use std::{net::IpAddr, panic::AssertUnwindSafe};
 
@@ -56,6 +56,9 @@ fn admit(app: &App, request: &Request) -> Result<(), Problem> {
     }
     check_origin(headers)?;
     check_token(app, headers, request.uri())?;
+    if app.closing.is_cancelled() {
+        return Err(Problem::closing());
+    }
     if request.method() != Method::POST {
         return Ok(());
     }

@@ -52,6 +52,11 @@ impl Problem {
         Self { header: Some(retry), ..Self::new(code, detail) }
     }
 
+    /// The server is closing, and its connections end.
+    pub(crate) fn closing() -> Self {
+        Self::new(ProblemType::ShuttingDown, "the server is shutting down").and_close()
+    }
+
     /// The connection ends with this answer.
     pub(crate) fn and_close(self) -> Self {
         Self { header: Some((header::CONNECTION, HeaderValue::from_static("close"))), ..self }

@@ -14,7 +14,7 @@ use tokio::{
     net::{TcpListener, TcpStream},
     pin,
     runtime::Handle,
-    time::{sleep, timeout},
+    time::sleep,
 };
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 use tower_service::Service;
@@ -89,8 +89,8 @@ impl Server {
         self.connections.count()
     }
 
-    /// Takes no further connection, ends all streams and waits, and gives requests 5 seconds to end. Each further call
-    /// waits for the same. The service goes on. Works under any executor.
+    /// Ends all streams and waits, and gives requests 5 seconds to end. Requests that come meanwhile are answered 503,
+    /// `shutting-down`. Each further call waits for the same. The service goes on. Works under any executor.
     pub async fn close(&self) {
         self.closing.cancel();
         self.is_closed.cancelled().await;
@@ -181,7 +181,7 @@ impl Serving {
                 Ok((socket, peer)) => {
                     // Dropped, and so closed, if there are too many.
                     if let Some(connection) = self.connections.open() {
-                        self.tasks.spawn(self.clone().serve(socket, peer, connection));
+                        self.tasks.spawn(self.clone().serve(socket, peer, connection, false));
                     }
                 }
                 Err(error) => {
@@ -192,15 +192,42 @@ impl Serving {
                 }
             }
         }
-        drop(listener);
         self.tasks.close();
-        if timeout(CLOSE_TIME, self.tasks.wait()).await.is_err() {
-            self.abort.cancel();
-            self.tasks.wait().await;
+        tokio::select! {
+            biased;
+            () = self.tasks.wait() => {}
+            () = sleep(CLOSE_TIME) => {}
+            never = self.refuse_all(&listener) => match never {},
+        }
+        drop(listener);
+        self.abort.cancel();
+        self.tasks.wait().await;
+    }
+
+    /// Takes connections for one request each, which is told that the server closes. Nobody waits for them.
+    async fn refuse_all(&self, listener: &TcpListener) -> Infallible {
+        loop {
+            match listener.accept().await {
+                Ok((socket, peer)) => {
+                    if let Some(connection) = self.connections.open() {
+                        let serving = self.clone().serve(socket, peer, connection, true);
+                        // It ends with `abort` at the latest.
+                        drop(tokio::spawn(serving));
+                    }
+                }
+                Err(_) => sleep(ACCEPT_PAUSE).await,
+            }
         }
     }
 
-    async fn serve(self, socket: TcpStream, peer: SocketAddr, connection: Connection) {
+    /// Answers the requests of a connection; one request, if the connection is late.
+    async fn serve(
+        self,
+        socket: TcpStream,
+        peer: SocketAddr,
+        connection: Connection,
+        is_late: bool,
+    ) {
         // Without it small events wait for others. A socket that refuses it is no worse otherwise.
         let _ = socket.set_nodelay(true);
         let peer = Peer(peer.ip().to_canonical());
@@ -217,12 +244,13 @@ impl Serving {
         });
         let answers = http1::Builder::new()
             .timer(TokioTimer::new())
+            .keep_alive(!is_late)
             .header_read_timeout(HEAD_TIME)
             .max_buf_size(MOST_HEAD_BYTES)
             .max_header_size(MOST_HEAD_BYTES)
             .serve_connection(TokioIo::new(Patient::new(socket, connection.sending())), service);
         pin!(answers);
-        let mut is_ending = false;
+        let mut is_ending = is_late;
         loop {
             tokio::select! {
                 biased;

@@ -13,7 +13,7 @@ use crate::{result_json, tagged::tagged};
 /// The bytes of all values of a log that are no strings, as text.
 const MOST_SHOWN_BYTES: usize = 16 << 10;
 
-/// The bytes of the values of an answer, as the messages that the core has. Their JSON may be 20 times as long.
+/// The bytes of the values of an answer, as JSON.
 const MOST_BYTES: usize = 256 << 10;
 
 /// The result of a cell. `is_cell`: its session stays.
@@ -43,8 +43,11 @@ pub(super) fn of_names(names: &[Name]) -> CallToolResult {
         }
         form
     };
-    let names: Vec<Json> = names.iter().map(form).collect();
-    answer(text.finish(), Some(json!({ "names": names })), false)
+    let mut room = Room::new();
+    let names = names.iter().filter_map(|name| room.keep("names", form(name)));
+    let mut fields = Map::from_iter([("names".to_owned(), Json::Array(names.collect()))]);
+    room.tell(&mut fields);
+    answer(text.finish(), Some(Json::Object(fields)), false)
 }
 
 /// A session that was reset.
@@ -54,7 +57,7 @@ pub(super) fn of_reset(name: &str) -> CallToolResult {
 
 /// A call that did not begin, with the reason for the model.
 pub(super) fn refused(reason: impl Into<String>) -> CallToolResult {
-    answer(reason.into(), None, true)
+    answer(bounded(&reason.into()), None, true)
 }
 
 fn answer(text: String, structured: Option<Json>, is_error: bool) -> CallToolResult {
@@ -94,7 +97,7 @@ fn text(result: &ExecutionResult, is_cell: bool) -> String {
 }
 
 fn structured(result: &ExecutionResult, is_cell: bool) -> Json {
-    let mut room = Room { bytes: MOST_BYTES, left_out: Map::new() };
+    let mut room = Room::new();
     let mut fields = Map::new();
     fields.insert("status".to_owned(), result.status.as_str().into());
     if let Some(value) = &result.result
@@ -107,11 +110,17 @@ fn structured(result: &ExecutionResult, is_cell: bool) -> Json {
     if let Some(cell) = cell {
         let texts = [("text", &cell.text), ("uncloned", &cell.uncloned)];
         for (name, text) in texts.iter().filter_map(|(name, text)| Some((name, text.as_ref()?))) {
-            fields.insert((*name).to_owned(), text.as_str().into());
+            fields.insert((*name).to_owned(), bounded(text).into());
         }
     }
     if let Some(error) = &result.error {
-        fields.insert("error".to_owned(), result_json::error(error));
+        let mut form = result_json::error(error);
+        for text in form.as_object_mut().into_iter().flat_map(Map::values_mut) {
+            if let Json::String(text) = text {
+                *text = bounded(text);
+            }
+        }
+        fields.insert("error".to_owned(), form);
     }
     let reports = result.reports.iter().filter_map(|report| room.json("reports", report));
     fields.insert("reports".to_owned(), Json::Array(reports.collect()));
@@ -122,9 +131,7 @@ fn structured(result: &ExecutionResult, is_cell: bool) -> Json {
         )
     });
     fields.insert("logs".to_owned(), Json::Array(logs.collect()));
-    if !room.left_out.is_empty() {
-        fields.insert("leftOut".to_owned(), Json::Object(room.left_out));
-    }
+    room.tell(&mut fields);
     fields.insert("durationMs".to_owned(), result.duration_ms.into());
     if let Some(bytes) = result.memory_used_bytes {
         fields.insert("memoryUsedBytes".to_owned(), bytes.into());
@@ -135,6 +142,13 @@ fn structured(result: &ExecutionResult, is_cell: bool) -> Json {
     Json::Object(fields)
 }
 
+/// A text that loses its middle if it is too long.
+fn bounded(text: &str) -> String {
+    let mut bounded = Bounded::default();
+    bounded.push(text);
+    bounded.finish()
+}
+
 /// The room for the values of an answer.
 struct Room {
     bytes: usize,
@@ -143,21 +157,54 @@ struct Room {
 }
 
 impl Room {
+    /// The cost of each value beside its own bytes.
+    const LEAST: usize = 64;
+
+    fn new() -> Self {
+        Self { bytes: MOST_BYTES, left_out: Map::new() }
+    }
+
     /// The value as tagged JSON; `None` if there is no room for it, or if it is nested too deeply for JSON's readers.
     fn json(&mut self, field: &str, value: &Value) -> Option<Json> {
-        // The bytes that a small value costs beside its own.
-        const LEAST: usize = 64;
         let blobs: usize = value.blobs().iter().map(Vec::len).sum();
-        let bytes = value.nodes().len().saturating_add(blobs).saturating_add(LEAST);
-        let json = self.bytes.checked_sub(bytes).and_then(|rest| {
-            self.bytes = rest;
-            serde_json::from_str(&tagged(value)).ok()
-        });
+        // A value that is too large as a message is not written as JSON first.
+        if value.nodes().len().saturating_add(blobs) > self.bytes {
+            self.leave_out(field);
+            return None;
+        }
+        let text = tagged(value);
+        let json = if self.take(text.len()) { serde_json::from_str(&text).ok() } else { None };
         if json.is_none() {
-            let count = self.left_out.get(field).and_then(Json::as_u64).unwrap_or(0);
-            self.left_out.insert(field.to_owned(), (count + 1).into());
+            self.leave_out(field);
         }
         json
+    }
+
+    /// The JSON, if there is room for it.
+    fn keep(&mut self, field: &str, json: Json) -> Option<Json> {
+        if self.take(json.to_string().len()) {
+            return Some(json);
+        }
+        self.leave_out(field);
+        None
+    }
+
+    fn take(&mut self, bytes: usize) -> bool {
+        let rest = self.bytes.checked_sub(bytes.saturating_add(Self::LEAST));
+        self.bytes = rest.unwrap_or(self.bytes);
+        rest.is_some()
+    }
+
+    fn leave_out(&mut self, field: &str) {
+        let count = self.left_out.get(field).and_then(Json::as_u64).unwrap_or(0);
+        self.left_out.insert(field.to_owned(), (count + 1).into());
+    }
+
+    /// Adds the field that counts the values left out, if there are any.
+    fn tell(self, fields: &mut Map<String, Json>) {
+        if !self.left_out.is_empty() {
+            fields.insert("leftOut".to_owned(), Json::Object(self.left_out));
+        }
     }
 }
 

@@ -1,7 +1,7 @@
-//! The input of the server, which notices its end.
+//! The input of the server, which notices its end, and lines that are too long.
 //!
 //! In: bytes of a host. Out: the same; at the end, or at a failure, a token is cancelled. The protocol's library lets
-//! calls go on for a while after the end, for nobody.
+//! calls go on for a while after the end, for nobody. It drops lines that are too long: their ids go to the transport.
 
 use std::{
     io,
@@ -10,17 +10,30 @@ use std::{
 };
 
 use isolane_environment::CancellationToken;
-use tokio::io::{AsyncRead, ReadBuf};
+use rmcp::model::RequestId;
+use tokio::{
+    io::{AsyncRead, ReadBuf},
+    sync::mpsc::UnboundedSender,
+};
+
+use super::lines::Lines;
 
 pub(super) struct Input<R> {
     source: R,
     closing: CancellationToken,
+    lines: Lines,
+    /// Takes the ids of lines that are too long. Each of them costs the host 16 MiB.
+    too_long: UnboundedSender<Option<RequestId>>,
 }
 
 impl<R> Input<R> {
     /// Reads from `source`, and cancels `closing` at its end.
-    pub(super) fn new(source: R, closing: CancellationToken) -> Self {
-        Self { source, closing }
+    pub(super) fn new(
+        source: R,
+        closing: CancellationToken,
+        too_long: UnboundedSender<Option<RequestId>>,
+    ) -> Self {
+        Self { source, closing, lines: Lines::default(), too_long }
     }
 }
 
@@ -35,6 +48,10 @@ impl<R: AsyncRead + Unpin> AsyncRead for Input<R> {
         let is_over = read.is_err() || buffer.filled().len() == before;
         if is_over && buffer.capacity() > before {
             self.closing.cancel();
+        }
+        for id in self.lines.push(&buffer.filled()[before..]) {
+            // A transport that is gone answers nothing.
+            let _ = self.too_long.send(id);
         }
         Poll::Ready(read)
     }

@@ -2,15 +2,17 @@
 //!
 //! In: messages, one a line. Out: the same, and nothing else on stdout; an exit code. `server` answers the protocol,
 //! `tools` declares the tools, `arguments` reads their arguments, `sessions` keeps what stays between calls, `answer`
-//! makes an answer of a result. The end of stdin ends all calls.
+//! makes an answer of a result, `transport` carries messages. The end of stdin ends all calls; an end of stdout the server.
 
 mod answer;
 mod arguments;
 mod bounded;
 mod input;
+mod lines;
 mod server;
 mod sessions;
 mod tools;
+mod transport;
 
 use isolane::{Report, SessionOptions};
 use isolane_environment::CancellationToken;
@@ -19,7 +21,7 @@ use rmcp::{
     transport::io::stdio_pipes,
 };
 
-use self::{input::Input, server::Server, sessions::Sessions};
+use self::{server::Server, sessions::Sessions, transport::Lined};
 use crate::{
     arguments::McpArguments,
     code::{Given, Installation},
@@ -46,9 +48,11 @@ pub(crate) async fn mcp(
     let sessions = Sessions::new(runtime, options)?;
     let closing = CancellationToken::new();
     let server = Server::new(sessions.clone(), closing.clone());
+    let unread = CancellationToken::new();
+    transport::watch(unread.clone()).map_err(|error| Ended::failure(&error))?;
+    let transport = Lined::new(stdio_pipes(), closing, unread.clone());
     let serving = async {
-        let (stdin, stdout) = stdio_pipes();
-        match server.serve((Input::new(stdin, closing), stdout)).await {
+        match server.serve(transport).await {
             Ok(running) => match running.waiting().await {
                 Ok(_) => Ok(exit::SUCCESS),
                 Err(error) => Err(Ended::failure(&error)),
@@ -64,5 +68,6 @@ pub(crate) async fn mcp(
         ended = serving => ended,
         never = sessions.expire() => match never {},
         (code, _) = signals.next() => Ok(code),
+        () = unread.cancelled() => Ok(exit::UNREAD),
     }
 }

@@ -4,7 +4,7 @@
 //! cancels, and the end of the input, end the run.
 
 use futures_util::StreamExt;
-use isolane::{CellOptions, Execution, ExecutionResult, Session, inspect};
+use isolane::{CellOptions, Execution, ExecutionResult, Session, SessionState, inspect};
 use isolane_environment::CancellationToken;
 use rmcp::{
     ErrorData, RoleServer, ServerHandler,
@@ -81,7 +81,10 @@ impl Server {
         let fields = Fields::new(fields, &["session", "code", "timeoutMs"])?;
         let (name, code) = (fields.session()?, fields.code()?);
         let used = self.sessions.take(name)?;
-        let result = self.run(used.session(), code, context).await?;
+        let mut result = self.run(used.session(), code, context).await?;
+        if let Some(cell) = result.cell.as_mut().filter(|_| used.is_reset()) {
+            cell.session = SessionState::Reset;
+        }
         Ok(answer::of_result(&result, true))
     }
 

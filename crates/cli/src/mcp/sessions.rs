@@ -45,7 +45,7 @@ impl Sessions {
     /// # Errors
     /// Misuse of an option: a global that no code could name.
     pub(super) fn new(runtime: Runtime, options: SessionOptions) -> Result<Self, Error> {
-        // The inputs are checked here, and not by the first call of a model.
+        // The values handed over are checked here, and not by the first call of a model.
         drop(runtime.session(options.clone())?);
         Ok(Self { runtime, options, open: Arc::default() })
     }
@@ -137,6 +137,12 @@ fn lock(open: &Mutex<BTreeMap<String, Open>>) -> MutexGuard<'_, BTreeMap<String,
 impl Use {
     pub(super) fn session(&self) -> &Session {
         &self.session
+    }
+
+    /// Whether the session was taken away meanwhile.
+    pub(super) fn is_reset(&self) -> bool {
+        let open = lock(&self.open);
+        open.get(&self.name).is_none_or(|open| !Arc::ptr_eq(&open.session, &self.session))
     }
 }
 

@@ -12,7 +12,7 @@ pub(super) const RUN_CELL: &str = "run_cell";
 pub(super) const LIST_NAMES: &str = "list_names";
 pub(super) const RESET_SESSION: &str = "reset_session";
 
-/// The text by which a host describes this server to its model.
+/// The text about this server for a model, which its host hands on.
 pub(super) const INSTRUCTIONS: &str = "Runs TypeScript and JavaScript in an isolate that has no network, no files and no packages. \
      Use run_code for a computation that stands alone, and run_cell to go on with what earlier cells of a session declared.";
 
@@ -163,5 +163,11 @@ fn names() -> Map<String, Json> {
         "properties": { "name": text, "kind": text, "type": text, "size": { "type": "number" } },
         "required": ["name", "kind", "type"],
     });
-    object(&json!({ "names": { "type": "array", "items": name } }), &["names"])
+    let left_out = json!({
+        "type": "object",
+        "description": "How many names are not here, because they are too many.",
+        "properties": { "names": { "type": "number" } },
+    });
+    let properties = json!({ "names": { "type": "array", "items": name }, "leftOut": left_out });
+    object(&properties, &["names"])
 }

@@ -141,6 +141,15 @@ impl Host {
         self.ended()
     }
 
+    /// Closes the output, and not the input; gives the exit code.
+    pub(crate) fn unread(self) -> Option<i32> {
+        let Self { mut child, stdin, stdout, .. } = self;
+        drop(stdout);
+        let code = child.wait().expect("it ends").code();
+        drop(stdin);
+        code
+    }
+
     /// Waits for the end; gives the exit code.
     pub(crate) fn ended(mut self) -> Option<i32> {
         let mut rest = Vec::new();

@@ -143,6 +143,9 @@ fn a_reset_ends_the_cells_of_the_session() {
     let result = &host.answer(id)["result"];
     assert_eq!(result["structuredContent"]["status"], "terminated", "{result}");
     assert_eq!(result["isError"], true);
+    assert_eq!(result["structuredContent"]["session"], "reset", "{result}");
+    let text = result["content"][0]["text"].as_str().expect("a text");
+    assert!(text.ends_with("\nThe session was reset: its names are gone."), "{text}");
 }
 
 #[test]
@@ -265,4 +268,48 @@ fn a_signal_ends_the_server_and_its_calls() {
         host.signal(signal);
         assert_eq!(host.ended(), Some(code));
     }
+}
+
+#[test]
+fn control_characters_and_names_are_bounded_as_json() {
+    const MOST: usize = 600_000;
+    let mut host = Host::ready(&[]);
+    let code = "console.log('\\u0001'.repeat(2e5)); throw new Error('\\u0001'.repeat(1e6))";
+    let length = host.call("run_code", &json!({ "code": code })).to_string().len();
+    assert!(length < MOST, "{length}");
+    let value = json!({ "code": "'\\u0001'.repeat(2e5)" });
+    let result = host.call("run_code", &value);
+    assert_eq!(result["structuredContent"]["leftOut"], json!({ "result": 1 }));
+    assert!(result.to_string().len() < MOST);
+    let declared = (0..2000)
+        .map(|at| format!("let {}{at} = 1;", "n".repeat(1000)))
+        .collect::<Vec<_>>()
+        .concat();
+    let cell = json!({ "session": "a", "code": declared });
+    assert_eq!(host.text("run_cell", &cell), ("undefined".to_owned(), false));
+    let listed = host.call("list_names", &json!({ "session": "a" }));
+    let length = listed.to_string().len();
+    assert!(length < MOST, "{length}");
+    let names = &listed["structuredContent"];
+    let kept = names["names"].as_array().expect("a list").len() as u64;
+    assert_eq!(names["leftOut"]["names"].as_u64().map(|left| left + kept), Some(2000));
+}
+
+#[test]
+fn a_line_that_is_too_long_is_answered() {
+    let mut host = Host::ready(&[]);
+    let code = " ".repeat(17 << 20);
+    let params = json!({ "name": "run_code", "arguments": { "code": code } });
+    let answer = host.ask("tools/call", &params);
+    let error = json!({ "code": -32600, "message": "a message must have at most 16777216 bytes" });
+    assert_eq!(answer["error"], error);
+    assert_eq!(host.text("run_code", &json!({ "code": "1 + 1" })), ("2".to_owned(), false));
+}
+
+#[test]
+fn a_server_whose_output_nobody_reads_ends() {
+    let mut host = Host::ready(&[]);
+    host.begin("run_code", &json!({ "code": ENDLESS }));
+    host.note();
+    assert_eq!(host.unread(), Some(141));
 }

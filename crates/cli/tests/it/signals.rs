@@ -78,3 +78,45 @@ fn output_that_nobody_reads_ends_the_run() {
     drop(stdout);
     assert_eq!(child.wait().expect("it ends").code(), Some(141));
 }
+
+/// A run whose output nobody reads, though its reader is there. It says on stderr when its code begins.
+fn unread(flags: &[&str], source: &[u8]) -> Child {
+    let mut command = command(&["run", "-"]);
+    command.args(flags).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut child = command.spawn().expect("it starts");
+    child.stdin.take().expect("piped").write_all(source).expect("it reads");
+    child
+}
+
+#[test]
+fn a_reader_that_reads_nothing_holds_up_no_end() {
+    const FLOOD: &[u8] = b"console.error('begun'); for (;;) console.log('a'.repeat(1000));";
+    for isolation in ["thread", "process"] {
+        let place = ["--isolation", isolation];
+        let mut child = unread(&[&place[..], &["--timeout", "500ms"]].concat(), FLOOD);
+        // Its output stays open, and is not read.
+        assert_eq!(child.wait().expect("it ends").code(), Some(124), "{isolation}");
+
+        let mut child = unread(&place, FLOOD);
+        let mut line = String::new();
+        let stderr = child.stderr.as_mut().expect("piped");
+        BufReader::new(stderr).read_line(&mut line).expect("a line");
+        assert_eq!(line, "begun\n");
+        kill_process(Pid::from_child(&child), Signal::TERM).expect("it runs");
+        assert_eq!(child.wait().expect("it ends").code(), Some(143), "{isolation}");
+    }
+}
+
+#[test]
+fn a_signal_ends_a_program_whose_value_nobody_reads() {
+    let source = b"console.error('begun'); export default 'a'.repeat(900_000)";
+    for flags in [&[][..], &["--json"]] {
+        let mut child = unread(flags, source);
+        // The first bytes are there, so the rest of them waits.
+        let mut first = [0];
+        let stdout = child.stdout.as_mut().expect("piped");
+        std::io::Read::read_exact(stdout, &mut first).expect("a byte");
+        kill_process(Pid::from_child(&child), Signal::INT).expect("it runs");
+        assert_eq!(child.wait().expect("it ends").code(), Some(130));
+    }
+}

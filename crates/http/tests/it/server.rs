@@ -5,7 +5,7 @@ use isolane_http::{ListenOptions, Server};
 
 use crate::{
     client::{Connection, get, post},
-    scripted::world,
+    scripted::{World, world},
 };
 
 #[test]
@@ -42,9 +42,8 @@ async fn requests_share_a_connection() {
     }
 }
 
-#[tokio::test]
-async fn a_response_that_is_being_sent_comes_whole_though_the_server_closes() {
-    let world = world().await;
+/// A client that reads nothing of a response of 8 MiB but its head.
+async fn slow_reader(world: &World) -> Connection {
     let flood = serde_json::json!({ "code": "flood\nflood\nflood\nflood" }).to_string();
     post(&world.server, "/processes?wait=60000", &flood).await;
     // More than the sockets hold, so most of it is still to be sent.
@@ -54,6 +53,55 @@ async fn a_response_that_is_being_sent_comes_whole_though_the_server_closes() {
     connection.ask("GET /processes/1/stdout", &[], "").await;
     let head = connection.head().await;
     assert_eq!(head.header("content-length"), Some("8388608"));
+    connection
+}
+
+#[tokio::test]
+async fn a_response_that_is_being_sent_comes_whole_though_the_server_closes() {
+    let world = world().await;
+    let mut connection = slow_reader(&world).await;
     let (body, ()) = tokio::join!(connection.rest(), world.server.close());
     assert_eq!(body.len(), 8_388_608);
+}
+
+#[tokio::test]
+async fn a_server_that_closes_says_so() {
+    let world = world().await;
+    let _connection = slow_reader(&world).await;
+    let asking = async {
+        let mut late = Connection::to(&world.server).await;
+        late.ask("GET /healthz", &[], "").await;
+        let response = late.response().await;
+        assert_eq!(late.rest().await, "");
+        (response, post(&world.server, "/processes", "{}").await)
+    };
+    let answered = tokio::select! {
+        biased;
+        () = world.server.close() => None,
+        answered = asking => Some(answered),
+    };
+    let (health, posted) = answered.expect("a response is still being sent");
+    for response in [health, posted] {
+        let (status, kind, _) = response.problem();
+        assert_eq!((status, kind.as_str()), (503, "shutting-down"));
+    }
+}
+
+#[tokio::test]
+async fn a_body_that_never_ends_does_not_hold_a_server_that_closes() {
+    let world = world().await;
+    let mut connection = Connection::to(&world.server).await;
+    let headers = [
+        ("Content-Type", "application/json"),
+        ("Content-Length", "1000"),
+        ("Expect", "100-continue"),
+    ];
+    connection.ask("POST /processes", &headers, "").await;
+    // The server asks for the body.
+    assert_eq!(connection.head().await.status, 100);
+    connection.send(b"{").await;
+    let (response, ()) = tokio::join!(connection.response(), world.server.close());
+    let (status, kind, _) = response.problem();
+    assert_eq!((status, kind.as_str()), (503, "shutting-down"));
+    assert_eq!(connection.rest().await, "");
 }

@@ -2,7 +2,7 @@
 
 use std::{
     env, fs,
-    path::{Path, PathBuf},
+    path::PathBuf,
     process,
     sync::atomic::{AtomicU32, Ordering},
     thread,
@@ -44,12 +44,16 @@ fn processes(mark: &str) -> Vec<(u32, bool)> {
     of_it.map(|(pid, _, line)| (*pid, line.contains("--type=renderer"))).collect()
 }
 
-/// The profile of the Chromium that was given that switch.
+/// The profile of the Chromium that was given that switch. Not each of its processes has a switch for it.
 fn profile(mark: &str) -> PathBuf {
-    let (pid, _) = *processes(mark).first().expect("a process");
-    let line = fs::read_to_string(format!("/proc/{pid}/cmdline")).expect("its switches");
-    let folder = line.split('\0').find_map(|part| part.strip_prefix("--user-data-dir="));
-    Path::new(folder.expect("a profile")).to_owned()
+    let mut lines = processes(mark).into_iter().filter_map(|(pid, _)| {
+        let line = fs::read(format!("/proc/{pid}/cmdline")).ok()?;
+        Some(String::from_utf8_lossy(&line).into_owned())
+    });
+    let folder = lines.find_map(|line| {
+        line.split('\0').find_map(|part| part.strip_prefix("--user-data-dir=").map(str::to_owned))
+    });
+    PathBuf::from(folder.expect("a profile"))
 }
 
 /// A command that never ends, and tells the server when it has begun.

@@ -31,6 +31,9 @@ pub(crate) enum Command {
     /// Compile and link a file; nothing of it runs.
     #[command(after_help = "Example:\n  isolane check total.ts --modules lib")]
     Check(CodeArguments),
+    /// Run code line by line, in a session.
+    #[command(after_help = "Example:\n  isolane repl --import shop=shop.json --timeout 10s")]
+    Repl(ReplArguments),
     /// Answer clients over HTTP: they submit code, and read what it does.
     #[command(after_help = "Example:\n  isolane serve --port 0 --concurrency 4 --memory 64m")]
     Serve(Box<ServeArguments>),
@@ -82,6 +85,18 @@ pub(crate) struct GivenArguments {
     /// The most memory that the code may hold: 64m, 512k, 1g.
     #[arg(long, value_parser = bytes)]
     pub(crate) memory: Option<u64>,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct ReplArguments {
+    #[command(flatten)]
+    pub(crate) given: GivenArguments,
+    /// The time after which a cell is ended: 2s, 500ms, 1m.
+    #[arg(long, value_parser = time)]
+    pub(crate) timeout: Option<u64>,
+    /// Where the code runs.
+    #[arg(long, value_enum, default_value_t = Place::Thread)]
+    pub(crate) isolation: Place,
 }
 
 #[derive(Args, Debug)]

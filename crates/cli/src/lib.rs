@@ -11,6 +11,7 @@ mod doctor;
 mod exit;
 mod failure;
 mod mcp;
+mod repl;
 mod result_json;
 mod run;
 mod serve;
@@ -64,6 +65,7 @@ fn act(command: Command, installation: &Installation) -> Result<u8, Ended> {
         match command {
             Command::Run(arguments) => run::run(arguments, installation, &mut signals).await,
             Command::Check(arguments) => check::check(arguments, installation, &mut signals).await,
+            Command::Repl(arguments) => repl::repl(arguments, installation, &mut signals).await,
             Command::Serve(arguments) => serve::serve(*arguments, installation, &mut signals).await,
             Command::Mcp(arguments) => mcp::mcp(arguments, installation, &mut signals).await,
             Command::Doctor(arguments) => tokio::select! {

@@ -83,17 +83,8 @@ pub(crate) async fn settle(
         Ok(Request { timeout_ms, interception, shape, ..request })
     };
     let mut run = runtime.run_code_with(sources.entry.clone(), options, amend);
-    let (mut signal, mut is_hurried) = (None, false);
-    // The run has a clock of its own, which a line that waits for its reader may hold up.
-    let time_limit = async {
-        match timeout_ms {
-            Some(ms) => tokio::time::sleep(Duration::from_millis(ms)).await,
-            None => pending().await,
-        }
-        is_hurried = true;
-        streams.end();
-        pending::<Infallible>().await
-    };
+    let mut signal = None;
+    let time_limit = time_limit(timeout_ms, streams);
     let result = tokio::select! {
         result = &mut run => result,
         never = time_limit => match never {},
@@ -105,7 +96,7 @@ pub(crate) async fn settle(
         () = streams.closed() => ended(run, "nobody reads the output any more").await,
     };
     let result = result?;
-    is_hurried |= result.status == Status::Terminated;
+    let is_hurried = result.status == Status::Terminated;
     Ok(Settled { result, sources, signal, is_hurried })
 }
 
@@ -130,6 +121,16 @@ pub(crate) async fn flush(
         () = hurry => Ok(()),
         (code, _) = signals.next() => Err(Ended::signal(code)),
     }
+}
+
+/// Ends the waits of the console at the time limit, for ever. The run has a clock of its own, but a line that waits for
+/// its reader may hold up the end of the run.
+pub(crate) async fn time_limit(ms: Option<u64>, streams: &Streams) -> Infallible {
+    if let Some(ms) = ms {
+        tokio::time::sleep(Duration::from_millis(ms)).await;
+        streams.end();
+    }
+    pending().await
 }
 
 async fn ended(run: Execution, reason: &str) -> Result<ExecutionResult, Error> {

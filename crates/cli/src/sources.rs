@@ -74,7 +74,7 @@ pub(crate) fn read(file: &Path) -> Result<String, Ended> {
         .map_err(|error| Ended::misuse(format!("cannot read {}: {error}", file.display())))
 }
 
-fn language(file: &Path) -> Language {
+pub(crate) fn language(file: &Path) -> Language {
     match file.extension().and_then(|ending| ending.to_str()) {
         Some("js" | "mjs" | "cjs") => Language::JavaScript,
         _ => Language::TypeScript,

@@ -94,6 +94,11 @@ impl Streams {
         self.queue.changed.notify_all();
     }
 
+    /// Another run begins, whose console waits again.
+    pub(crate) fn begin(&self) {
+        self.queue.state().is_ending = false;
+    }
+
     /// Writes a line to stdout, after those before it. Waits for nobody.
     pub(crate) fn out(&self, line: String) {
         self.queue.push(Target::Out, line);

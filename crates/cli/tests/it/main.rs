@@ -6,6 +6,8 @@ mod host;
 mod mcp;
 mod page;
 mod program;
+#[cfg(unix)]
+mod repl;
 mod run;
 #[cfg(unix)]
 mod serve;

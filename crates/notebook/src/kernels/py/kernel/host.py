@@ -78,7 +78,12 @@ class Helper:
         self.__name__, self.start = name, start
 
     def __call__(self, *args, **options):
-        return self.start(*args, **options).result()
+        answer = self.start(*args, **options)
+        error = answer.exception()
+        if error is not None:
+            # Raised here, the error has no frame of `concurrent.futures`.
+            raise error
+        return answer.result()
 
     def __repr__(self):
         return f"<function {self.__name__} of the host>"

@@ -61,7 +61,10 @@ export function current(): { readonly signal: AbortSignal } {
   const resource = executionAsyncResource();
   const context = resource instanceof RunContext ? resource : storage?.getStore();
   if (context === undefined) {
-    throw new Error('isolane.current() belongs into a host function that a run has called: call it there, before the first await');
+    throw new Error(
+      'isolane.current() belongs into a host function that a run has called: ' +
+        'begin the function with const { signal } = current(), before the first await, and use signal later',
+    );
   }
   storage ??= new AsyncLocalStorage();
   // So all that the function does from here on finds it, behind each await, too.

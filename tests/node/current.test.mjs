@@ -10,7 +10,7 @@ import { current } from 'isolane';
 import { Runtime, Session, runCode } from '../isolation.mjs';
 
 const CEILING = { timeout: 60_000 };
-const OUTSIDE = /^isolane\.current\(\) belongs into a host function/;
+const OUTSIDE = /^isolane\.current\(\) belongs into a host function .* begin the function with const \{ signal \} = current\(\), before the first await/;
 
 /** A server that answers nothing, and tells of each request and of its end. */
 const server = createServer();

@@ -16,7 +16,7 @@ from repeated import KINDS_OF_RUNS, RUNS
 
 needs_proc = pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
 
-# The leftovers of all programs. A run that left one object or one payload behind would exceed these.
+# The leftovers of all programs. A run that left one object or payload behind would exceed these.
 COUNTS = """
     import asyncio, gc, isolane, os, sys, time, tracemalloc
 

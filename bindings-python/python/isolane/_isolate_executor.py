@@ -142,7 +142,7 @@ class IsolateCodeExecutor(NativeExecutor):
 
         Args:
             language: The language of code that names none.
-            globals, imports, modules: The capabilities of the code, as for `isolane.Session`. An import
+            globals, imports, modules: Capabilities, as those of `isolane.Session`. An import
                 `files` takes the place of the executor's own.
             memory_limit_bytes: The most memory of an isolate. Default 128 MiB.
             runtime: The runtime of the isolates. Default: that of the process.

@@ -74,8 +74,8 @@ class Promises:
         with _numbering:
             self._given += 1
             number = self._given
-        # A value that the caller hands over is no call: the options of a run, and the values of a session,
-        # whose reference is weak.
+        # A value of the caller is no call: the options of a run, and the values of a session, whose
+        # reference is weak.
         is_call = run.has_started and run.reference is run
         self._watch(run, number, awaitable, is_call=is_call)
         return number

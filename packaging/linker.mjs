@@ -11,22 +11,18 @@ import { chmodSync, existsSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 
 import { ROOT } from '../bindings-node/addon.mjs';
-import { needs } from './elf.mjs';
-import { newest } from './targets.mjs';
-
-/** The oldest glibc that Rust's own library supports. */
-export const GLIBC = '2.17';
+import { GLIBC } from './checks.mjs';
 
 const HOME = join(ROOT, 'target', 'linker');
+/** The folder of zig and `cargo-zigbuild`, once they are installed. */
+export const PROGRAMS = join(HOME, 'bin');
 const REQUIREMENTS = join(ROOT, 'packaging', 'requirements.txt');
 
 /** The variables with which cargo links the libraries of a target. None for a target without glibc. */
 export function linking({ rust }) {
   const [machine, , , abi] = rust.split('-');
   if (abi !== 'gnu') return {};
-  const python = join(HOME, 'bin', 'python');
-  if (!existsSync(python)) run('python3', ['-m', 'venv', HOME]);
-  run(python, ['-m', 'pip', 'install', '--quiet', '--disable-pip-version-check', '--requirement', REQUIREMENTS]);
+  install();
   const linker = join(HOME, 'zigcc');
   writeFileSync(linker, `#!/bin/sh
 home=$(dirname "$0")
@@ -36,12 +32,11 @@ PATH=$home/bin:$PATH exec cargo-zigbuild zig cc -- -target ${machine}-linux-gnu.
   return { [`CARGO_TARGET_${rust.toUpperCase().replaceAll('-', '_')}_LINKER`]: linker };
 }
 
-/** Fails if a file asks for a newer glibc than a package may. */
-export function checkGlibc(paths) {
-  for (const path of paths) {
-    const version = newest(needs(path).glibc).join('.');
-    if (version !== GLIBC) throw new Error(`${path} asks for glibc ${version}; a package asks for ${GLIBC} at most`);
-  }
+/** Installs zig and `cargo-zigbuild` below `target`. */
+export function install() {
+  const python = join(PROGRAMS, 'python');
+  if (!existsSync(python)) run('python3', ['-m', 'venv', HOME]);
+  run(python, ['-m', 'pip', 'install', '--quiet', '--disable-pip-version-check', '--requirement', REQUIREMENTS]);
 }
 
 function run(command, args) {

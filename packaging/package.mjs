@@ -1,8 +1,8 @@
-// The packages: `npm run package [-- TARGET… | --all] [--built] [--trained]`.
+// The packages: `npm run package [-- TARGET… | --all] [--built] [--trained] [--profile NAME]`.
 //
-// In: targets, or none for this machine's own, which is the only one that can be built so far; `--built` to take the files
-// that were built last; `--trained` to compile by profile, as for publishing. Out: `target/packages` with the tarballs of npm
-// and the wheels, and a table of their sizes, times and runs. Nothing is published.
+// In: targets, or none for this machine's own; `--built` to take the files of this machine's target that were built last;
+// `--trained` to compile them by profile, as for publishing; the profile of cargo for other targets. Out: `target/packages`
+// with the tarballs of npm and the wheels, and a table of their sizes, times and runs. Nothing is published.
 
 import { execFileSync } from 'node:child_process';
 import { mkdirSync, rmSync, statSync, writeFileSync } from 'node:fs';
@@ -11,9 +11,11 @@ import process from 'node:process';
 import { parseArgs } from 'node:util';
 
 import { ROOT } from '../bindings-node/addon.mjs';
+import { checkPublished } from './checks.mjs';
+import { crossed } from './cross.mjs';
 import { built } from './files.mjs';
 import { licences, linked } from './linked.mjs';
-import { checkGlibc, linking } from './linker.mjs';
+import { linking } from './linker.mjs';
 import { packMain, packTarget } from './npm.mjs';
 import { TARGETS, find, host } from './targets.mjs';
 import { packWheel } from './wheel.mjs';
@@ -25,7 +27,7 @@ const STAGE = join(ROOT, 'target', 'stage');
 const MOST = { tgz: 6_000_000, whl: 7_000_000 };
 
 /** The options of the command, as `parseArgs` takes them. */
-export const OPTIONS = { all: { type: 'boolean' }, built: { type: 'boolean' }, trained: { type: 'boolean' } };
+export const OPTIONS = { all: { type: 'boolean' }, built: { type: 'boolean' }, trained: { type: 'boolean' }, profile: { type: 'string', default: 'release' } };
 
 /** Makes the packages of some targets. Returns the paths of the files. */
 export function packages(targets, options) {
@@ -52,19 +54,29 @@ export function chosen({ all }, names) {
 /** The packages of one target. */
 function ofTarget(target, options) {
   const began = performance.now();
-  if (target !== host()) throw new Error(`${target.name} can be built only on such a machine`);
-  if (!options.built) npmRun(options.trained ? 'build:shipped' : 'build', linking(target));
-  const files = built(target, STAGE);
-  // The build of the tests is linked for this machine.
-  if (!options.built) checkGlibc(Object.values(files));
+  const files = target === host() ? own(target, options) : crossed(target, options.profile);
   const seconds = ((performance.now() - began) / 1000).toFixed(0);
   const { text } = licences(linked(target));
   const notices = join(STAGE, 'LICENSES.txt');
   writeFileSync(notices, text);
   const native = packTarget(target, files, { licences: text, stage: STAGE, out: OUT });
   const wheel = packWheel(target, { module: files.module, worker: files.wheelWorker }, { licences: notices, stage: STAGE, out: OUT });
-  const how = { compiled: options.built ? 'before' : `in ${seconds} s`, run: 'by npm run test:install' };
+  const how = { compiled: target === host() && options.built ? 'before' : `in ${seconds} s`, run: runs(target) };
   return [row(native, how), row(wheel, how)];
+}
+
+/** The files of this machine's target. Those that were built before are linked for this machine, so nothing is checked. */
+function own(target, options) {
+  if (options.built) return built(target, STAGE);
+  npmRun(options.trained ? 'build:shipped' : 'build', linking(target));
+  const files = built(target, STAGE);
+  checkPublished(target, Object.values(files));
+  return files;
+}
+
+function runs(target) {
+  if (target === host()) return 'by npm run test:install';
+  return target.fits.os[0] === process.platform ? 'if ISOLANE_NODES and ISOLANE_PYTHONS have programs for it' : 'not here';
 }
 
 function row(path, how) {

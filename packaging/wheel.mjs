@@ -9,7 +9,7 @@ import { mkdirSync, readdirSync, rmSync } from 'node:fs';
 import { join, relative } from 'node:path';
 
 import { ROOT } from '../bindings-node/addon.mjs';
-import { needs } from './elf.mjs';
+import { systemNeeds } from './checks.mjs';
 
 const PYTHON = join(ROOT, '.venv', 'bin', 'python');
 const MATURIN = join(ROOT, '.venv', 'bin', 'maturin');
@@ -17,26 +17,13 @@ const SOURCE = join(ROOT, 'bindings-python', 'python');
 /** The oldest Python whose stable interface the module uses: `abi3-py310` of `bindings-python/Cargo.toml`. */
 const ABI = 'cp310-abi3';
 
-/** Libraries that every system with that C library has, as PEP 600 and PEP 656 list them. */
-const SYSTEM = /^(lib(c|m|dl|rt|pthread|util)\.so\.\d+|libgcc_s\.so\.1|ld-linux-[\w-]+\.so\.\d+|libc\.musl-\w+\.so\.1|libc\.so)$/;
-
 export function packWheel(target, { module, worker }, { licences, stage, out }) {
   const info = metadata(stage);
   const pairs = sources().map((path) => [path, relative(SOURCE, path)]);
   pairs.push([module, `isolane/${target.module}`], [worker, `isolane/${target.worker}`]);
   pairs.push([licences, 'isolane/LICENSES.txt']);
-  const tag = `${ABI}-${target.wheel(versions(module, worker))}`;
+  const tag = `${ABI}-${target.wheel([module, worker].flatMap((file) => systemNeeds(target, file)))}`;
   return execFileSync(PYTHON, [join(ROOT, 'packaging', 'wheel.py'), info, tag, out, ...pairs.flat()], { encoding: 'utf8' }).trim();
-}
-
-/** The versions of glibc that the files ask for. Fails for a library that a system may lack. */
-function versions(...files) {
-  return files.flatMap((file) => {
-    const { libraries, glibc } = needs(file);
-    const foreign = libraries.filter((name) => !SYSTEM.test(name));
-    if (foreign.length > 0) throw new Error(`${file} needs ${foreign.join(', ')}, which the wheel does not have`);
-    return glibc;
-  });
 }
 
 /** The folder `isolane-<version>.dist-info`. */

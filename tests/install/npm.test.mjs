@@ -11,7 +11,7 @@ import { delimiter, join } from 'node:path';
 import process from 'node:process';
 import { after, before, describe, test } from 'node:test';
 
-import { find, host } from '../../packaging/targets.mjs';
+import { find } from '../../packaging/targets.mjs';
 import { blocks } from '../docs/markdown.mjs';
 import { hostProgram } from '../docs/programs.mjs';
 import { serve } from './registry.mjs';
@@ -24,11 +24,11 @@ const timeout = CEILING_MS;
 
 for (const node of NODES) describe(node, () => userOf(node));
 
-/** The target of an executable of Node.js, which on Linux has either C library. */
+/** The target of an executable of Node.js, which can be for another processor and, on Linux, has either C library. */
 function targetOf(node) {
-  if (process.platform !== 'linux') return host();
-  const glibc = execFileSync(node, ['-p', 'process.report.getReport().header.glibcVersionRuntime'], { encoding: 'utf8' });
-  return find(`linux-${process.arch}-${glibc.trim() === 'undefined' ? 'musl' : 'gnu'}`);
+  const here = 'process.platform, process.arch, process.report.getReport().header.glibcVersionRuntime';
+  const [platform, arch, glibc] = JSON.parse(execFileSync(node, ['-p', `JSON.stringify([${here}])`], { encoding: 'utf8' }));
+  return find(`${platform}-${arch}${platform !== 'linux' ? '' : glibc ? '-gnu' : '-musl'}`);
 }
 
 function userOf(node) {
@@ -43,8 +43,7 @@ function userOf(node) {
   const esm = (program) => machine.node(home, program, '--input-type=module');
 
   before(async () => {
-    const tarballs = packagesOf('.tgz').filter((path) => path.includes(native) || /isolane-\d/.test(path));
-    registry = await serve(tarballs, [OTHER]);
+    registry = await serve(packagesOf('.tgz'), [OTHER]);
     home = machine.folder('project');
     writeFileSync(join(home, 'package.json'), '{ "private": true }');
     // npm runs in a process of its own, and this one must answer meanwhile.
@@ -73,7 +72,7 @@ function userOf(node) {
   test('no source and no other build is in the packages', () => {
     const files = readdirSync(join(modules, 'isolane'), { recursive: true });
     assert.deepEqual(files.filter((path) => /\.(node|rs|whl|map)$|isolane-worker|tests/.test(path)), []);
-    assert.deepEqual(readdirSync(join(modules, native)).sort(), ['LICENSE', 'LICENSES.txt', 'README.md', 'isolane-worker', `isolane.${target.name}.node`, 'package.json']);
+    assert.deepEqual(readdirSync(join(modules, native)).sort(), ['LICENSE', 'LICENSES.txt', 'README.md', target.worker, `isolane.${target.name}.node`, 'package.json']);
   });
 
   test('there is no compiler and no cargo', () => {

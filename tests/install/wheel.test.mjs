@@ -5,17 +5,15 @@
 
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
-import { delimiter, join } from 'node:path';
+import { delimiter, dirname, join } from 'node:path';
 import process from 'node:process';
 import { test } from 'node:test';
 
-import { host } from '../../packaging/targets.mjs';
 import { blocks } from '../docs/markdown.mjs';
 import { pythonProgram } from '../docs/programs.mjs';
 import { CEILING_MS, Machine, ROOT, packagesOf } from './user.mjs';
 
 const PYTHONS = process.env.ISOLANE_PYTHONS?.split(delimiter) ?? ['python3'];
-const LIBC = host().fits.libc[0] === 'musl' ? 'musllinux' : 'manylinux';
 
 for (const interpreter of PYTHONS) {
   test(`the first steps in ${interpreter}`, { timeout: CEILING_MS }, (context) => {
@@ -26,8 +24,9 @@ for (const interpreter of PYTHONS) {
     // As `activate` does.
     machine.env.PATH = [join(home, 'bin'), machine.env.PATH].join(delimiter);
     const python = (...args) => machine.run(home, join(home, 'bin', 'python'), ...args);
-    const [wheel] = packagesOf('.whl').filter((path) => path.includes(LIBC));
-    python('-m', 'pip', 'install', '--quiet', '--disable-pip-version-check', '--no-index', '--only-binary=:all:', wheel);
+    // pip takes the wheel that is for this interpreter.
+    const folder = dirname(packagesOf('.whl')[0]);
+    python('-m', 'pip', 'install', '--quiet', '--disable-pip-version-check', '--no-index', '--only-binary=:all:', '--find-links', folder, 'isolane');
     const [{ text }] = blocks('README.md').filter(({ tag }) => tag === 'py run');
     python('-W', 'error', '-c', pythonProgram(text));
     python('-W', 'error', join(ROOT, 'tests', 'install', 'first_steps.py'));

@@ -1,0 +1,62 @@
+// What compiled files may ask of a system.
+//
+// In: a target; a compiled file. Out: the versions of glibc that the file asks for. It fails if the file asks for more
+// than every system of the target has, and if it has a path of the machine that compiled it.
+
+import { readFileSync } from 'node:fs';
+import { homedir } from 'node:os';
+import { join } from 'node:path';
+import process from 'node:process';
+
+import { ROOT } from '../bindings-node/addon.mjs';
+import { needs as ofElf } from './elf.mjs';
+import { needs as ofMacho } from './macho.mjs';
+import { MACOS, newest } from './targets.mjs';
+
+/** The oldest glibc that Rust's own library supports. */
+export const GLIBC = '2.17';
+
+/** Libraries that every system has, by the format of its files. PEP 600 and PEP 656 list those of Linux. */
+const SYSTEM = {
+  elf: /^(lib(c|m|dl|rt|pthread|util)\.so\.\d+|libgcc_s\.so\.1|ld-linux-[\w-]+\.so\.\d+|libc\.musl-\w+\.so\.1|libc\.so)$/,
+  'mach-o': /^\/usr\/lib\/lib(System\.B|iconv\.2|charset\.1|objc\.A)\.dylib$|^\/System\/Library\/Frameworks\//,
+};
+/** Symbols that a Node.js or a Python has for the files that it loads. */
+const OF_THE_LOADER = /^_(napi_|node_api_|_?Py)/;
+
+export function systemNeeds(target, path) {
+  const found = { elf: ofElf, 'mach-o': ofMacho }[target.format](path);
+  const foreign = found.libraries.filter((name) => !SYSTEM[target.format].test(name));
+  if (foreign.length > 0) throw new Error(`${path} needs ${foreign.join(', ')}, which a system may lack`);
+  if (target.format === 'mach-o') checkMacos(path, target, found);
+  return found.glibc ?? [];
+}
+
+function checkMacos(path, target, { macos, isSigned, paths, ofLoader }) {
+  if (macos !== MACOS) throw new Error(`${path} asks for macOS ${macos}; a package asks for ${MACOS}`);
+  if (!isSigned && target.fits.cpu.includes('arm64')) throw new Error(`${path} has no signature, and macOS on arm64 loads no file without one`);
+  const unknown = ofLoader.filter((name) => !OF_THE_LOADER.test(name));
+  if (unknown.length > 0) throw new Error(`${path} has symbols of no library: ${unknown.join(', ')}`);
+  const absolute = paths.filter((name) => name.startsWith('/'));
+  if (absolute.length > 0) throw new Error(`${path} is found at ${absolute.join(', ')}, which a user does not have`);
+}
+
+/** Fails if a file asks for more than a published one may, or names a folder of this machine. */
+export function checkPublished(target, paths) {
+  for (const path of paths) {
+    const version = newest(systemNeeds(target, path)).join('.');
+    if (version !== GLIBC) throw new Error(`${path} asks for glibc ${version}; a package asks for ${GLIBC} at most`);
+  }
+}
+
+/** Fails if a file names a folder of this machine. */
+export function checkPaths(paths) {
+  const folders = [ROOT, process.env.CARGO_HOME ?? join(homedir(), '.cargo')];
+  for (const path of paths) {
+    const bytes = readFileSync(path);
+    for (const folder of folders) {
+      const at = bytes.indexOf(folder);
+      if (at !== -1) throw new Error(`${path} has a path of this machine: ${bytes.toString('latin1', at, at + 120)}`);
+    }
+  }
+}

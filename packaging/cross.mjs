@@ -1,0 +1,98 @@
+// The build of a target that is not this machine's.
+//
+// In: a target; a profile of cargo. Out: the paths of the addon, Python's module and the worker. zig compiles the C code
+// and links, and has the C libraries of every target. Rust's standard library is compiled from its source where it is not
+// installed for the target. A machine without either source gets an error that says what to install.
+
+import { execFileSync } from 'node:child_process';
+import { existsSync } from 'node:fs';
+import { homedir } from 'node:os';
+import { delimiter, dirname, join, resolve } from 'node:path';
+import process from 'node:process';
+
+import { ROOT } from '../bindings-node/addon.mjs';
+import { GLIBC, checkPaths, checkPublished } from './checks.mjs';
+import { PROGRAMS, install } from './linker.mjs';
+import { MACOS } from './targets.mjs';
+
+const FOLDER = join(ROOT, 'target', 'cross');
+const CRATES = ['isolane-node', 'isolane-python', 'isolane-worker'];
+/** The names of Apple's frameworks. zig has those of the C library alone. */
+const FRAMEWORKS = join(ROOT, 'packaging', 'macos');
+/** Debian's compiler, which has the source of its standard library and that of all that it needs. */
+const DEBIAN = '/usr/bin/rustc';
+
+/** Compiles a target. Fails if a file asks for more than the systems of the target have. */
+export function crossed(target, profile) {
+  const { rustc, hasLibrary } = toolchain(target);
+  install();
+  const { options, flags, variables } = settings(target);
+  // Rust's own way of stripping needs a program for each format. The linker needs none.
+  const rustflags = ['-Clink-arg=-s', ...remaps(rustc), ...flags];
+  const env = {
+    ...process.env,
+    ...variables,
+    RUSTC: rustc,
+    RUSTC_BOOTSTRAP: '1',
+    CARGO_TARGET_DIR: FOLDER,
+    CARGO_ENCODED_RUSTFLAGS: rustflags.join('\x1f'),
+    [`CARGO_PROFILE_${profile.toUpperCase()}_STRIP`]: 'none',
+    [`CARGO_PROFILE_${profile.toUpperCase()}_DEBUG`]: 'false',
+    PATH: [PROGRAMS, ...(rustc.includes('/') ? [dirname(rustc)] : []), process.env.PATH].join(delimiter),
+  };
+  const library = hasLibrary ? [] : ['-Zbuild-std=std,panic_unwind'];
+  const packages = CRATES.flatMap((name) => ['--package', name]);
+  const args = ['zigbuild', '--locked', '--profile', profile, ...library, ...options, ...packages];
+  execFileSync('cargo-zigbuild', args, { cwd: ROOT, env, stdio: 'inherit' });
+  const out = join(FOLDER, target.rust, profile === 'dev' ? 'debug' : profile);
+  const worker = join(out, target.worker);
+  const files = { addon: join(out, target.library('isolane_node')), module: join(out, target.library('isolane_python')), worker, wheelWorker: worker };
+  checkPublished(target, Object.values(files));
+  checkPaths(Object.values(files));
+  return files;
+}
+
+/** What a target needs of cargo, of the compiler and of the environment. */
+function settings({ rust, format }) {
+  const options = ['--target', rust.endsWith('-linux-gnu') ? `${rust}.${GLIBC}` : rust];
+  // An addon has to share the C library with Node.js.
+  if (rust.endsWith('-musl')) return { options, flags: ['-Ctarget-feature=-crt-static'], variables: {} };
+  if (format === 'mach-o') return { options, flags: ['-Clink-arg=-Wl,-x', `-Lframework=${FRAMEWORKS}`], variables: { MACOSX_DEPLOYMENT_TARGET: MACOS } };
+  return { options, flags: [], variables: {} };
+}
+
+/** Flags that leave out the folders of this machine. */
+function remaps(rustc) {
+  const cargo = process.env.CARGO_HOME ?? join(homedir(), '.cargo');
+  const pairs = [[join(cargo, 'registry', 'src'), 'crates'], [resolve(ROOT), '.'], [source(rustc), 'rust']];
+  return pairs.map(([from, to]) => `--remap-path-prefix=${from}=${to}`);
+}
+
+/** A compiler that has the standard library for a target, or its source. */
+function toolchain(target) {
+  const compilers = [process.env.RUSTC ?? 'rustc', DEBIAN].filter(runs);
+  const ready = compilers.find((rustc) => existsSync(print(rustc, 'target-libdir', '--target', target.rust)));
+  if (ready !== undefined) return { rustc: ready, hasLibrary: true };
+  const able = compilers.find((rustc) => existsSync(source(rustc)));
+  if (able !== undefined) return { rustc: able, hasLibrary: false };
+  throw new Error(`${target.name} is not this machine's target, and there is no standard library of Rust for it, nor the source of one.
+Debian:       apt-get install --no-install-recommends rustc-web cargo-web rust-web-src python3-venv
+with rustup:  rustup target add ${target.rust}`);
+}
+
+function source(rustc) {
+  return join(print(rustc, 'sysroot'), 'lib', 'rustlib', 'src', 'rust', 'library');
+}
+
+function print(rustc, ...what) {
+  return execFileSync(rustc, ['--print', ...what], { cwd: ROOT, encoding: 'utf8' }).trim();
+}
+
+function runs(rustc) {
+  try {
+    execFileSync(rustc, ['--version'], { cwd: ROOT, stdio: 'ignore' });
+    return true;
+  } catch {
+    return false;
+  }
+}

@@ -67,9 +67,9 @@ pub use runtime::{Runtime, SessionHandle, Stats, WeakSessionHandle};
 pub use rust::{
     Answer, BoxedError, CallOptions, Callable, CellOptions, Cells, ErrorCode, Execute, Execution,
     ExecutionOptions, Fallible, FutureCallable, HostError, HostFunction, HostPromise, Input,
-    Inputs, IntoOutput, Parameters, Plain, Report, Reports, Returned, SandboxCall, SandboxFunction,
-    SandboxPromise, Session, SessionOptions, SessionUpdate, Terminator, futures_runtime, run_code,
-    spawn,
+    Inputs, IntoOutput, Meter, Parameters, Plain, Report, Reports, Returned, SandboxCall,
+    SandboxFunction, SandboxPromise, Session, SessionOptions, SessionUpdate, Terminator,
+    futures_runtime, run_code, spawn,
 };
 pub use value::path::{Step, answer_of};
 pub use value::{Charge, Value};

@@ -3,6 +3,7 @@
 use std::{
     fmt,
     sync::{Arc, Weak},
+    time::Duration,
 };
 
 use super::{
@@ -41,6 +42,11 @@ pub(crate) trait RunControl: Recipient + fmt::Debug {
 
     /// Whether it has settled because somebody or its memory limit ended it.
     fn was_ended(&self) -> bool;
+
+    /// The time for which it has computed: see [`RunHandle::computed`].
+    fn computed(&self) -> Duration {
+        Duration::ZERO
+    }
 
     /// Terminates it for its caller.
     fn terminate(self: Arc<Self>, reason: Option<&str>);
@@ -177,6 +183,13 @@ impl RunHandle {
     #[must_use]
     pub fn was_ended(&self) -> bool {
         !self.run.running() && self.here().is_some_and(|run| run.was_ended())
+    }
+
+    /// The time for which the code of the run has computed so far, about: without the time in which it waits for its host,
+    /// or for its turn. Zero for a call of a system.
+    #[must_use]
+    pub fn computed(&self) -> Duration {
+        self.here().map(|run| run.computed()).unwrap_or_default()
     }
 
     /// Says that nobody takes the events of a call of a system (`true`), because the event loop of its caller has closed, or

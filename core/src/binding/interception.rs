@@ -15,6 +15,7 @@ use std::{
         Arc, Weak,
         atomic::{AtomicBool, Ordering},
     },
+    time::Duration,
 };
 
 use super::{
@@ -332,6 +333,10 @@ impl RunControl for InterceptedRun {
 
     fn was_ended(&self) -> bool {
         self.run.was_ended()
+    }
+
+    fn computed(&self) -> Duration {
+        self.run.computed()
     }
 
     fn terminate(self: Arc<Self>, reason: Option<&str>) {

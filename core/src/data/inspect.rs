@@ -11,6 +11,7 @@ mod walk;
 
 use std::fmt;
 
+pub(crate) use self::texts::number as number_text;
 use self::walk::Walk;
 use super::options::{self, Spelling};
 use crate::{error::Error, value::Value};
@@ -24,8 +25,9 @@ const DEFAULT_LIMIT: usize = 10_000;
 ///
 /// When it is no whole number of at least 1.
 pub fn inspect_limit(limit: Option<f64>) -> Result<usize, Error> {
-    let limit = options::count("limit", limit, 1, Spelling::Camel)?;
-    Ok(limit.unwrap_or(DEFAULT_LIMIT))
+    let Some(limit) = limit else { return Ok(DEFAULT_LIMIT) };
+    let limit = options::read_count("limit", limit, 1, Spelling::Camel)?;
+    Ok(usize::try_from(limit).unwrap_or(usize::MAX))
 }
 
 /// A value as a console shows it, as one line in at most `limit` bytes and an ellipsis. A string is bare, and quoted

@@ -3,6 +3,8 @@
 //! In: options as a caller wrote them. Out: the [`Error`] that names the option as the caller's language spells it. The
 //! options of a run are declared here, those of a runtime in `runtime_options.rs`, and nowhere else.
 
+use std::fmt::Display;
+
 use super::{option_hints, runtime_options::RuntimeOptions};
 use crate::error::{Error, ErrorKind};
 
@@ -203,28 +205,43 @@ pub fn wrong_type(option: &str, expected: &str, got: &str) -> Error {
     type_error(format!("{option} must be {expected}, got {got}"))
 }
 
-/// A whole number of at least that.
+/// The most that a count can be.
+const MOST_COUNT: u32 = 1_000_000_000;
+
+/// Checks a count: a number of at least that.
 pub(crate) fn count(
     name: &str,
-    value: Option<f64>,
+    value: Option<u64>,
     least: u32,
     spelling: Spelling,
 ) -> Result<Option<usize>, Error> {
-    match value {
-        None => Ok(None),
-        Some(value) if value.fract() == 0.0 && (f64::from(least)..=1e9).contains(&value) =>
-        {
-            #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "in range")]
-            Ok(Some(value as usize))
-        }
-        Some(value) => Err(Error::new(
-            ErrorKind::Range,
-            format!(
-                "{} must be a whole number from {least} to 1000000000, got {value}",
-                spell(name, spelling)
-            ),
-        )),
+    let Some(value) = value else { return Ok(None) };
+    let valid = u64::from(least)..=u64::from(MOST_COUNT);
+    match usize::try_from(value) {
+        Ok(count) if valid.contains(&value) => Ok(Some(count)),
+        _ => Err(no_count(name, value, least, spelling)),
     }
+}
+
+/// The count that a number of a language without integers is.
+pub(super) fn read_count(
+    name: &str,
+    number: f64,
+    least: u32,
+    spelling: Spelling,
+) -> Result<u64, Error> {
+    let valid = f64::from(least)..=f64::from(MOST_COUNT);
+    if number.fract() != 0.0 || !valid.contains(&number) {
+        return Err(no_count(name, number, least, spelling));
+    }
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "in range")]
+    Ok(number as u64)
+}
+
+fn no_count(name: &str, got: impl Display, least: u32, spelling: Spelling) -> Error {
+    let name = spell(name, spelling);
+    let message = format!("{name} must be a whole number from {least} to {MOST_COUNT}, got {got}");
+    Error::new(ErrorKind::Range, message)
 }
 
 pub(crate) fn spell(name: &str, spelling: Spelling) -> String {

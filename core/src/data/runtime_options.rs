@@ -1,12 +1,13 @@
 //! The options of a runtime: one declaration of each, from which its field, its name, its check and its default follow.
 //!
-//! In: options as a binding read them from its caller. Out: counts with their defaults, or the [`Error`] that the caller
-//! deserves. `runtime/options.rs` makes settings of them.
+//! In: options as a binding read them from its caller, or as a program in Rust wrote them. Out: counts with their
+//! defaults, or the [`Error`] that the caller deserves. `runtime/options.rs` makes settings of them.
 
 use std::path::PathBuf;
 
 use super::options::{
-    OptionDeclaration, OptionKind, OptionSet, Spelling, count, unknown_option, wrong_type,
+    OptionDeclaration, OptionKind, OptionSet, Spelling, count, read_count, unknown_option,
+    wrong_type,
 };
 use crate::error::Error;
 
@@ -23,7 +24,7 @@ pub enum Isolation {
 /// The value of an option, from a binding that reads options by their declarations.
 #[derive(Clone, Debug, PartialEq)]
 pub enum OptionValue {
-    /// For [`OptionKind::Count`]: any number.
+    /// For [`OptionKind::Count`]: any number; [`RuntimeOptions::set`] refuses those that are no count.
     Number(f64),
     /// For [`OptionKind::Choice`]: any text.
     Text(String),
@@ -40,7 +41,7 @@ macro_rules! runtime_options {
         pub struct RuntimeOptions {
             /// Where isolates live.
             pub isolation: Isolation,
-            $($(#[$docs])+ pub $name: Option<f64>,)+
+            $($(#[$docs])+ pub $name: Option<u64>,)+
             /// Under [`Isolation::Process`]: the executable `isolane-worker`. By default the file that the environment
             /// variable `ISOLANE_WORKER` names, or else the executable in `worker_folder`.
             pub worker: Option<PathBuf>,
@@ -64,11 +65,13 @@ macro_rules! runtime_options {
             /// Sets the option that is declared with that name, for a binding that goes through the declarations.
             ///
             /// # Errors
-            /// For a choice that is none, and for an option that is not declared with that kind.
+            /// For a choice that is none, for a number that is no whole one or out of range, and for an option that is
+            /// not declared with that kind.
             pub fn set(&mut self, name: &str, value: OptionValue) -> Result<(), Error> {
                 match (name, value) {
                     $((stringify!($name), OptionValue::Number(number)) => {
-                        self.$name = Some(number);
+                        let count = read_count(stringify!($name), number, $least, self.spelling)?;
+                        self.$name = Some(count);
                     })+
                     ("isolation", OptionValue::Text(text)) => {
                         self.isolation = isolation(&text)?;
@@ -189,20 +192,36 @@ mod tests {
     }
 
     #[test]
-    fn a_count_below_its_least_is_refused_by_its_name() {
+    fn a_number_that_is_no_count_is_refused_by_its_name() {
         for option in OptionSet::Runtime.declarations() {
             let OptionKind::Count { least } = option.kind else { continue };
             let mut options =
                 RuntimeOptions { spelling: Spelling::Camel, ..RuntimeOptions::default() };
-            options.set(option.name, OptionValue::Number(f64::from(least) - 1.0)).expect("a count");
-            let refused = options.counts().expect_err("too little");
             let name = option.spelled(Spelling::Camel);
-            let message = format!(
-                "{name} must be a whole number from {least} to 1000000000, got {}",
-                f64::from(least) - 1.0
-            );
-            assert_eq!(refused.message(), message);
+            for number in [f64::from(least) - 1.0, f64::from(least) + 0.5, 1e9 + 1.0, f64::NAN] {
+                let refused = options.set(option.name, OptionValue::Number(number));
+                let message = format!(
+                    "{name} must be a whole number from {least} to 1000000000, got {number}"
+                );
+                assert_eq!(refused.expect_err("no count").message(), message);
+            }
+            assert_eq!(options.counts().map(drop), Ok(()), "nothing is set");
         }
+    }
+
+    #[test]
+    fn a_field_out_of_range_is_refused_by_its_name() {
+        let refused = |options: RuntimeOptions| options.counts().expect_err("out of range");
+        let none = RuntimeOptions { safety_cap_ms: Some(0), ..RuntimeOptions::default() };
+        assert_eq!(
+            refused(none).message(),
+            "safety_cap_ms must be a whole number from 1 to 1000000000, got 0"
+        );
+        let most = RuntimeOptions { max_queued_runs: Some(u64::MAX), ..RuntimeOptions::default() };
+        assert_eq!(
+            refused(most).message(),
+            "max_queued_runs must be a whole number from 0 to 1000000000, got 18446744073709551615"
+        );
     }
 
     #[test]

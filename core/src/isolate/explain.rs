@@ -7,6 +7,7 @@
 //!
 //! [`Linker::candidates`]: crate::modules::program::Linker::candidates
 
+mod recursion;
 mod remedies;
 mod values;
 mod wording;
@@ -69,7 +70,13 @@ pub(super) fn explain(
     if rejected {
         set_message(state, error, exception::ALL_REJECTED.to_owned());
     }
+    let recursion = recursion::told(state, error, sites);
+    let is_recursion = recursion.is_some();
+    if let Some(text) = recursion {
+        set_message(state, error, text);
+    }
     let message = cx.own_data(error, c"message").filter(|message| is_string(message.raw()));
+    let message = message.filter(|_| !is_recursion);
     let message = message.map(|message| state.excerpt(message.raw(), ENGINE_MESSAGE));
     let message = message.unwrap_or_default();
     let builtin = innermost.native().then(|| name(state, innermost));
@@ -82,6 +89,11 @@ pub(super) fn explain(
     let site = sites.get(index)?;
     // The class, and the builtin that called it if one did.
     let called = callees.then(|| sites.iter().take(index).map(CallSite::function).collect());
+    let given = if in_builtin && index == 1 {
+        stack.given(cx, innermost, state.realm().intrinsics.date_get_time)
+    } else {
+        [None, None]
+    };
     let called: Vec<Raw> = called.unwrap_or_default();
     let class = match failure {
         Failure::ClassCall => name(state, innermost),
@@ -104,9 +116,9 @@ pub(super) fn explain(
     };
     drop(linker);
     let candidates = candidates(state, file, &question)?;
-    let values = values::Values { state, layout, frame: &frame, class, called };
+    let values = values::Values { state, layout, frame: &frame, class, called, given };
     let (text, position) = wording::word(&values, &question.failure, &message, &candidates)?;
-    if let Some(text) = text {
+    if let Some(text) = text.filter(|_| !is_recursion) {
         set_message(state, error, text);
     }
     Some(Correction { site: index, position })

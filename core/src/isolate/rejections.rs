@@ -1,11 +1,14 @@
 //! Unhandled rejections, and exceptions out of bare jobs.
 //!
 //! In: the engine's events about promises. Out: at settlement, a log of level `error` for each rejection that is still
-//! unhandled, unless the caller brought a console of its own. Keeps the contract's rule that none of these fails a run.
+//! unhandled, one with a count for those that say the same, unless the caller brought a console of its own. Keeps the
+//! contract's rule that none of these fails a run.
 
 #![expect(unsafe_code, reason = "the engine calls this function with raw pointers")]
 
 use std::{ffi::c_void, ptr};
+
+use rustc_hash::FxHashMap;
 
 use super::{
     State,
@@ -48,8 +51,27 @@ impl State {
     /// Logs the rejections that are still unhandled when the run settles.
     pub(super) fn log_unhandled(&self) {
         let unhandled = std::mem::take(&mut *self.unhandled.borrow_mut());
+        if self.own_console.get() {
+            return;
+        }
+        // In the order in which each was first seen. A flood of calls that nobody awaits fails in one way.
+        let mut texts: Vec<String> = Vec::new();
+        let mut counts: FxHashMap<String, usize> = FxHashMap::default();
         for (_, reason) in unhandled {
-            self.log_uncaught("Uncaught (in promise)", &reason);
+            let text = format!("Uncaught (in promise) {}", exception::headline(self, reason.raw()));
+            let count = counts.entry(text.clone()).or_default();
+            *count += 1;
+            if *count == 1 {
+                texts.push(text);
+            }
+        }
+        for text in texts {
+            match counts.get(&text) {
+                Some(count @ 2..) => {
+                    self.log_text(LogLevel::Error, &format!("{text} ({count} times)"));
+                }
+                _ => self.log_text(LogLevel::Error, &text),
+            }
         }
     }
 

@@ -1,7 +1,7 @@
 //! Calls of the host that code forgets to await.
 //!
 //! In: the promises of host calls, when they are answered, and those without an answer at the end of a run. Out: at a
-//! successful end, a log of level `warn` for each that the code lost. A call is lost if its answer can reach nobody: its
+//! successful end, a log of level `warn` for each place that lost some, with their number. A call is lost if its answer can reach nobody: its
 //! promise was never awaited or chained, or a chain of functions and promises that begins with it ends at a promise for
 //! which nothing waits. The loser of a `Promise.race` is not lost, for that chain ends at a settled promise. Later cells of
 //! a session may await what is referred to; so a cell tells only of promises to which nothing else refers.
@@ -24,7 +24,7 @@ use super::{
 /// The answered promises that are watched at once. Of further ones nothing is told.
 const MOST_WATCHED: usize = 64;
 
-/// The calls that a run tells of.
+/// The places that a run tells of.
 const MOST_TOLD: usize = 10;
 
 /// The references of this crate to the promise of a call without an answer: the table's own, and those of the two
@@ -63,11 +63,14 @@ enum Loss {
     FunctionUnfinished,
 }
 
-/// A call that was lost.
+/// Calls of one place that were lost in one way.
 struct Lost {
     site: Site,
     loss: Loss,
-    /// The number of the call.
+    calls: usize,
+    /// The async function whose value was lost, where it waited last.
+    function: Option<Caller>,
+    /// The number of the first call.
     made: u32,
     /// The number of the cell that lost it.
     cell: u32,
@@ -79,6 +82,8 @@ struct Watched {
     site: Site,
     /// Whether it is the promise of a function that awaited the call.
     is_of_function: bool,
+    /// That function, where it waited last.
+    function: Option<Caller>,
     made: u32,
     /// The number of the cell that computes.
     cell: u32,
@@ -89,20 +94,52 @@ struct Watched {
 pub(super) struct Unawaited {
     watched: Vec<Watched>,
     /// Lost already: nothing refers to their promises any more.
-    lost: Vec<Lost>,
-    /// How many more.
-    more: usize,
+    lost: Losses,
+    /// Whether there were more promises than are watched.
+    is_cut: bool,
     /// Whether a promise is watched that no job has run since.
     is_fresh: bool,
 }
 
 impl Unawaited {
     fn is_empty(&self) -> bool {
-        self.watched.is_empty() && self.lost.is_empty()
+        self.watched.is_empty() && self.lost.places.is_empty()
     }
+}
 
-    fn lose(&mut self, lost: Lost) {
-        if self.lost.len() < MOST_TOLD { self.lost.push(lost) } else { self.more += 1 }
+/// The places that have lost calls, as many as are told of.
+#[derive(Default)]
+struct Losses {
+    places: Vec<Lost>,
+    /// The calls of other places.
+    more: usize,
+}
+
+impl Losses {
+    fn add(&mut self, lost: Lost) {
+        if let Some(known) = self.places.iter_mut().find(|known| known.is_alike(&lost)) {
+            known.calls += lost.calls;
+            known.made = known.made.min(lost.made);
+        } else if self.places.len() < MOST_TOLD {
+            self.places.push(lost);
+        } else {
+            self.more += lost.calls;
+        }
+    }
+}
+
+impl Lost {
+    fn is_alike(&self, other: &Self) -> bool {
+        let places = [&self.function, &other.function];
+        let waits_alike = match places {
+            [Some(one), Some(other)] => one.is_at(other),
+            _ => places.iter().all(|place| place.is_none()),
+        };
+        self.loss == other.loss
+            && self.cell == other.cell
+            && self.site.caller.is_at(&other.site.caller)
+            && is_same(self.site.function.raw(), other.site.function.raw())
+            && waits_alike
     }
 }
 
@@ -113,13 +150,17 @@ impl State {
         let Some(layout) = reactions::layout() else { return };
         if !reactions::is_handled(layout, promise.raw()) {
             if let Some(site) = call.site() {
-                self.watch(layout, promise.clone(), site, false, call.made);
+                self.watch(layout, Watched::of_call(promise.clone(), site, call.made, self));
             }
             return;
         }
-        let Some(last) = reactions::last_function(layout, promise.raw()) else { return };
+        let cx = self.realm().cx;
+        let Some((last, function)) = reactions::last_function(cx, layout, promise.raw()) else {
+            return;
+        };
         if let Some(site) = call.site() {
-            self.watch(layout, self.realm().cx.dup(last), site, true, call.made);
+            let watched = Watched::of_call(cx.dup(last), site, call.made, self);
+            self.watch(layout, Watched { is_of_function: true, function, ..watched });
         }
     }
 
@@ -131,7 +172,8 @@ impl State {
         };
         let callers = frames::innermost(cx, frames, 1);
         if let Some(site) = Site::new(&cx.dup(function), &callers) {
-            self.watch(layout, promise.clone(), site, false, self.next_call());
+            let watched = Watched::of_call(promise.clone(), site, self.next_call(), self);
+            self.watch(layout, watched);
         }
     }
 
@@ -142,19 +184,22 @@ impl State {
         number
     }
 
-    fn watch(&self, layout: Layout, promise: Local, site: Site, is_of_function: bool, made: u32) {
-        if self.own_console.get() || reactions::is_told(layout, promise.raw()) {
+    fn watch(&self, layout: Layout, watched: Watched) {
+        let promise = watched.promise.raw();
+        if self.own_console.get() || reactions::is_told(layout, promise) {
             return;
         }
         if self.unawaited.borrow().watched.len() >= MOST_WATCHED {
             self.look_at_watched(layout);
         }
         let mut unawaited = self.unawaited.borrow_mut();
-        let is_known = |known: &Watched| is_same(known.promise.raw(), promise.raw());
-        let is_full = unawaited.watched.len() >= MOST_WATCHED;
-        if !is_full && !unawaited.watched.iter().any(is_known) {
-            let cell = self.cell.get();
-            unawaited.watched.push(Watched { promise, site, is_of_function, made, cell });
+        if unawaited.watched.iter().any(|known| is_same(known.promise.raw(), promise)) {
+            return;
+        }
+        if unawaited.watched.len() >= MOST_WATCHED {
+            unawaited.is_cut = true;
+        } else {
+            unawaited.watched.push(watched);
             unawaited.is_fresh = true;
         }
     }
@@ -183,11 +228,13 @@ impl State {
                 lost.push(known.lost());
             }
         }
+        let mut losses = std::mem::take(&mut self.unawaited.borrow_mut().lost);
+        for lost in lost {
+            losses.add(lost);
+        }
         let mut unawaited = self.unawaited.borrow_mut();
         unawaited.watched = kept;
-        for lost in lost {
-            unawaited.lose(lost);
-        }
+        unawaited.lost = losses;
     }
 
     /// Tells of the calls that are lost now that the run, or a cell, has ended well.
@@ -199,11 +246,14 @@ impl State {
         let Some(layout) = reactions::layout() else { return };
         self.look_at_watched(layout);
         let is_cell = self.session.is_some();
-        let Unawaited { watched, lost, more, .. } = self.unawaited.take();
+        let Unawaited { watched, lost, is_cut, .. } = self.unawaited.take();
         let is_own = |lost: &Lost| lost.cell == self.cell.get();
-        let (mut lost, of_others): (Vec<Lost>, Vec<Lost>) = lost.into_iter().partition(is_own);
+        let (own, of_others): (Vec<Lost>, Vec<Lost>) = lost.places.into_iter().partition(is_own);
+        let mut lost = Losses { places: own, more: lost.more };
         let mut told = Vec::new();
-        lost.extend(self.unanswered(layout, is_cell, &watched, &mut told));
+        for unanswered in self.unanswered(layout, is_cell, &watched, &mut told) {
+            lost.add(unanswered);
+        }
         if is_cell {
             // Only now, for the chains of several calls may have one end.
             for promise in &told {
@@ -224,16 +274,16 @@ impl State {
                 if is_cell {
                     reactions::tell(layout, promise);
                 }
-                lost.push(known.lost_by(is_pending));
+                lost.add(known.lost_by(is_pending));
             }
         }
         {
             let mut unawaited = self.unawaited.borrow_mut();
             unawaited.watched = others;
-            unawaited.lost = of_others;
+            unawaited.lost.places = of_others;
         }
-        lost.sort_by_key(|lost| lost.made);
-        self.warn_of(&lost, more);
+        lost.places.sort_by_key(|lost| lost.made);
+        self.warn_of(lost, is_cut);
     }
 
     /// The calls without an answer that are lost. Adds the promises at which their chains end.
@@ -270,7 +320,8 @@ impl State {
             let is_own = |end: &ChainEnd| is_same(end.promise, promise);
             let loss = if ends.iter().any(is_own) { Loss::Unawaited } else { Loss::Unanswered };
             told.extend(ends.iter().map(|end| end.promise));
-            lost.push(Lost { site, loss, made: call.made, cell: self.cell.get() });
+            let (made, cell) = (call.made, self.cell.get());
+            lost.push(Lost { site, loss, calls: 1, function: None, made, cell });
         }
         lost
     }
@@ -280,8 +331,9 @@ impl State {
         let cell = self.cell.get();
         let forgotten = {
             let mut unawaited = self.unawaited.borrow_mut();
-            let Unawaited { watched, lost, more, .. } = &mut *unawaited;
-            *more = 0;
+            let Unawaited { watched, lost: Losses { places: lost, more }, is_cut, .. } =
+                &mut *unawaited;
+            (*more, *is_cut) = (0, false);
             let watched = watched.extract_if(.., |known| known.cell == cell).collect::<Vec<_>>();
             (watched, lost.extract_if(.., |lost| lost.cell == cell).collect::<Vec<_>>())
         };
@@ -291,6 +343,11 @@ impl State {
 }
 
 impl Watched {
+    fn of_call(promise: Local, site: Site, made: u32, state: &State) -> Self {
+        let cell = state.cell.get();
+        Self { promise, site, is_of_function: false, function: None, made, cell }
+    }
+
     fn lost(self) -> Lost {
         self.lost_by(false)
     }
@@ -301,7 +358,8 @@ impl Watched {
             (true, false) => Loss::FunctionUnawaited,
             (true, true) => Loss::FunctionUnfinished,
         };
-        Lost { site: self.site, loss, made: self.made, cell: self.cell }
+        let Self { site, function, made, cell, .. } = self;
+        Lost { site, loss, calls: 1, function, made, cell }
     }
 }
 

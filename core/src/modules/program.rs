@@ -201,6 +201,13 @@ pub(crate) trait Linker: Send {
         module.map(|module| module.calls(calls)).unwrap_or_default()
     }
 
+    /// Whether the function around each place in a module is called at once by a statement of its own. Nothing is known if
+    /// reading takes more than `room_bytes`.
+    fn immediate(&self, file: &str, places: &[Position], room_bytes: usize) -> Vec<bool> {
+        let module = self.compiled(file).filter(|module| module.takes_bytes() <= room_bytes);
+        module.map(|module| module.immediate(places)).unwrap_or_default()
+    }
+
     /// For each question the expressions of a module that the failure may be about, the likeliest first, and the bytes of
     /// text that were read for all. None if reading takes more than `room_bytes`.
     fn candidates(

@@ -6,6 +6,7 @@ use std::{
     pin::Pin,
     sync::Arc,
     task::{Context, Poll},
+    time::Duration,
 };
 
 use super::{reports::Reports, side::HostSide};
@@ -44,6 +45,12 @@ impl Execution {
             State::Refused(_) => None,
             State::Started { remote, .. } => Some(remote.clone()),
         })
+    }
+
+    /// Tells how long the run has computed, from anywhere.
+    #[must_use]
+    pub fn meter(&self) -> Meter {
+        Meter(self.terminator().0)
     }
 
     /// The interception of the run, if it is intercepted.
@@ -173,5 +180,18 @@ impl Terminator {
         if let Some(remote) = &self.0 {
             remote.terminate(reason);
         }
+    }
+}
+
+/// Tells how long a run has computed, from any thread. Cheap to clone; dropping it does nothing.
+#[derive(Clone, Debug)]
+pub struct Meter(Option<RunHandle>);
+
+impl Meter {
+    /// The time for which the run's code has computed so far, about: without the time in which it waits for its host, or for
+    /// its turn. Zero if the run was refused.
+    #[must_use]
+    pub fn computed(&self) -> Duration {
+        self.0.as_ref().map(RunHandle::computed).unwrap_or_default()
     }
 }

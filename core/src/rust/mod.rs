@@ -28,7 +28,7 @@ use self::side::HostSide;
 pub use self::{
     answer::{Answer, futures_runtime, spawn},
     function::{Callable, FutureCallable, HostFunction, HostPromise, Parameters},
-    handle::{Execution, Terminator},
+    handle::{Execution, Meter, Terminator},
     host_error::{ErrorCode, HostError},
     input::{Input, Inputs},
     output::{BoxedError, Fallible, IntoOutput, Plain, Returned},

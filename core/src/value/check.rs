@@ -27,6 +27,8 @@ pub(crate) enum Purpose {
     Final,
     /// The arguments of a log, an array: functions and promises are text.
     Log,
+    /// Any value without functions and promises, from a process that runs no isolate.
+    Data,
 }
 
 /// The most bytes of a bigint that the engine can make.
@@ -285,7 +287,8 @@ impl<'a> Walk<'a> {
                 self.view(kind, blob, byte_offset, length)?;
             }
             Event::HostFunction(number) => {
-                ensure(self.purpose != Purpose::Log && number <= LAST_HOST_FUNCTION && !at_then)?;
+                ensure(!matches!(self.purpose, Purpose::Log | Purpose::Data))?;
+                ensure(number <= LAST_HOST_FUNCTION && !at_then)?;
                 self.functions.push(self.objects - 1);
                 ensure(self.text()? == Str::Utf8(""))?;
             }

@@ -280,6 +280,20 @@ impl Value {
         Self { nodes, blobs, weight: 0, kinds: Kinds::ALL, toll: None }
     }
 
+    /// A message from parts of which nothing is known, such as those that a hostile process sent. It has neither functions
+    /// nor promises, and with the weight for its reader it holds at most `most_bytes`, as [`Value::held_bytes`] counts. Costs
+    /// one pass over the nodes.
+    ///
+    /// # Errors
+    /// The parts are no message that a [`Writer`] can have written, or one that is too large.
+    pub fn from_untrusted(
+        nodes: Vec<u8>,
+        blobs: Vec<Vec<u8>>,
+        most_bytes: usize,
+    ) -> Result<Self, Malformed> {
+        check(nodes, blobs, Purpose::Data, most_bytes)
+    }
+
     /// The same message, with that weight for its reader.
     fn weighing(self, weight: usize) -> Self {
         Self { weight, ..self }

@@ -18,7 +18,7 @@ fn bombs_are_undone_in_a_session_of_many() {
         return;
     }
     let limit = 8 * MIB;
-    let options = RuntimeOptions { compile_cache_bytes: Some(0.0), ..RuntimeOptions::default() };
+    let options = RuntimeOptions { compile_cache_bytes: Some(0), ..RuntimeOptions::default() };
     let runtime = Runtime::new(&options).expect("valid options");
     let session = host::session(&runtime, limit);
     let run = |source: &str| host::cell(&session, CellRequest::new(source.to_owned().into()));

@@ -100,7 +100,7 @@ struct Outcome {
 
 impl Bomb {
     fn go_off(&self) -> Outcome {
-        let options = RuntimeOptions { ready_isolates: Some(1.0), ..RuntimeOptions::default() };
+        let options = RuntimeOptions { ready_isolates: Some(1), ..RuntimeOptions::default() };
         let runtime = Runtime::new(&options).expect("valid options");
         host::run(&runtime, "export default 1", 8 * MIB);
         process::trim();
@@ -249,7 +249,7 @@ fn no_source_takes_more_than_its_limit() {
 
 /// The status of a source, and the growth of the process meanwhile.
 fn compile(source: &str, language: Language, limit: usize) -> (Status, usize) {
-    let options = RuntimeOptions { ready_isolates: Some(1.0), ..RuntimeOptions::default() };
+    let options = RuntimeOptions { ready_isolates: Some(1), ..RuntimeOptions::default() };
     let runtime = Runtime::new(&options).expect("valid options");
     host::run(&runtime, "export default 1", 8 * MIB);
     process::trim();

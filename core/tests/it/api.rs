@@ -83,7 +83,7 @@ fn every_public_type_can_be_sent_and_shared() {
         Inputs,
         Interception,
         Isolation,
-        MakeAnswer,
+        MakeAnswer, Meter,
         Language,
         HostEvent,
         LogLevel,

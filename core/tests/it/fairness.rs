@@ -106,7 +106,7 @@ fn status((remote, settled): &Started) -> Status {
     remote.take_result().expect("a settled run has a result").status
 }
 
-fn runtime(concurrent: Option<f64>, queued: Option<f64>) -> Runtime {
+fn runtime(concurrent: Option<u64>, queued: Option<u64>) -> Runtime {
     Runtime::new(&RuntimeOptions {
         max_concurrent_runs: concurrent,
         max_queued_runs: queued,
@@ -131,7 +131,7 @@ fn close(runtime: &Runtime) {
 }
 
 /// Runs that spin, and short ones beside them, which must all succeed.
-fn short_runs_beside(count: usize, concurrent: Option<f64>, source: &str) {
+fn short_runs_beside(count: usize, concurrent: Option<u64>, source: &str) {
     let runtime = runtime(concurrent, None);
     let spinning: Vec<_> = (0..count).map(|_| start(&runtime, source)).collect();
     std::thread::sleep(MOMENT);
@@ -159,8 +159,8 @@ fn short_runs_settle_beside_runs_of_every_kind_that_spin() {
         "for (;;) { there(); for (let i = 0; i < 10_000; i += 1); }",
         "const s = 'x'.repeat(1e6); for (;;) s.padEnd(2e6);",
     ] {
-        short_runs_beside(12, Some(1.0), source);
-        short_runs_beside(12, Some(2.0), source);
+        short_runs_beside(12, Some(1), source);
+        short_runs_beside(12, Some(2), source);
     }
 }
 
@@ -168,8 +168,8 @@ fn short_runs_settle_beside_runs_of_every_kind_that_spin() {
 fn short_runs_settle_beside_more_spinning_runs_than_there_are_permits() {
     let _alone = alone();
     short_runs_beside(100, None, "for (;;);");
-    short_runs_beside(100, Some(1.0), "for (;;);");
-    short_runs_beside(100, Some(2.0), "for (;;) there();");
+    short_runs_beside(100, Some(1), "for (;;);");
+    short_runs_beside(100, Some(2), "for (;;) there();");
 }
 
 /// Each of them occupies the stack of a thread, and never computes for long.
@@ -177,7 +177,7 @@ fn short_runs_settle_beside_more_spinning_runs_than_there_are_permits() {
 fn short_runs_settle_beside_more_that_only_wait_than_there_are_threads_for_them() {
     let _alone = alone();
     short_runs_beside(100, None, "for (;;) slow();");
-    short_runs_beside(100, Some(1.0), "for (;;) slow();");
+    short_runs_beside(100, Some(1), "for (;;) slow();");
 }
 
 #[test]
@@ -213,7 +213,7 @@ impl Host for Turning {
 fn a_new_run_does_not_wait_for_all_that_spin() {
     const SPINNING: usize = 100;
     let _alone = alone();
-    let runtime = runtime(Some(1.0), None);
+    let runtime = runtime(Some(1), None);
     let turns = Arc::new(Turns::default());
     let start = |number: usize, source: &str| {
         let (sender, settled) = mpsc::channel();
@@ -244,7 +244,7 @@ fn a_new_run_does_not_wait_for_all_that_spin() {
 #[test]
 fn runs_that_are_answered_at_once_leave_others_their_turn() {
     let _alone = alone();
-    let runtime = runtime(Some(1.0), None);
+    let runtime = runtime(Some(1), None);
     let source = "for (;;) { there(); const until = Date.now() + 3; while (Date.now() < until); }";
     let busy: Vec<_> = (0..8).map(|_| start(&runtime, source)).collect();
     std::thread::sleep(MOMENT);
@@ -273,7 +273,7 @@ impl Host for Noting {
 #[test]
 fn the_queue_is_first_in_first_out() {
     let _alone = alone();
-    let runtime = runtime(Some(1.0), None);
+    let runtime = runtime(Some(1), None);
     let order = Arc::new(Mutex::new(Vec::new()));
     let busy = start(&runtime, "for (;;);");
     let (sender, settled) = mpsc::channel();
@@ -301,7 +301,7 @@ fn the_queue_is_first_in_first_out() {
 fn a_queued_run_that_is_ended_settles_at_once_and_leaves_the_queue() {
     const QUEUED: u16 = 5_000;
     let _alone = alone();
-    let runtime = runtime(Some(1.0), Some(f64::from(QUEUED)));
+    let runtime = runtime(Some(1), Some(u64::from(QUEUED)));
     let (let_go, held) = mpsc::channel();
     let (enter, entered) = mpsc::channel();
     let busy = start_held(&runtime, "here(); for (;;);", Some((enter, held)));
@@ -330,7 +330,7 @@ fn a_queued_run_that_is_ended_settles_at_once_and_leaves_the_queue() {
 #[test]
 fn a_full_queue_does_not_keep_a_runtime_from_closing() {
     let _alone = alone();
-    let runtime = runtime(Some(1.0), Some(1_000.0));
+    let runtime = runtime(Some(1), Some(1_000));
     let mut runs = vec![start(&runtime, "for (;;);")];
     while let Ok(run) = try_start(&runtime, "for (;;);") {
         runs.push(run);
@@ -347,7 +347,7 @@ fn a_full_queue_does_not_keep_a_runtime_from_closing() {
 #[test]
 fn who_has_a_permit_is_not_queued() {
     let _alone = alone();
-    let runtime = runtime(Some(4.0), Some(0.0));
+    let runtime = runtime(Some(4), Some(0));
     // The assertion holds whether or not a thread has taken the first run by then.
     let runs: Vec<_> = (0..4).map(|_| try_start(&runtime, "for (;;);")).collect();
     assert!(runs.iter().all(Result::is_ok));
@@ -359,7 +359,7 @@ fn who_has_a_permit_is_not_queued() {
 #[test]
 fn runs_that_stepped_aside_are_queued() {
     let _alone = alone();
-    let runtime = runtime(Some(1.0), Some(3.0));
+    let runtime = runtime(Some(1), Some(3));
     let runs: Vec<_> = (0..4).map(|_| start(&runtime, "for (;;);")).collect();
     // Each of them has a thread by now, and all but one of these wait.
     assert!(soon(|| runtime.stats().threads >= 4));
@@ -372,7 +372,7 @@ fn runs_that_stepped_aside_are_queued() {
 #[test]
 fn a_closed_runtime_does_not_wait_for_a_thread_that_does_not_come_back() {
     let _alone = alone();
-    let runtime = runtime(Some(1.0), None);
+    let runtime = runtime(Some(1), None);
     let stuck = start(&runtime, "Array.prototype.reverse.call({ length: 2 ** 53 - 1 })");
     std::thread::sleep(MOMENT);
     close(&runtime);

@@ -115,7 +115,8 @@ fn ten_thousand_parked_runs_hold_no_threads() {
 
 #[test]
 fn any_number_of_runs_may_compute_at_once_without_as_many_isolates_ahead_of_need() {
-    let options = RuntimeOptions { max_concurrent_runs: Some(1e9), ..RuntimeOptions::default() };
+    let options =
+        RuntimeOptions { max_concurrent_runs: Some(1_000_000_000), ..RuntimeOptions::default() };
     let runtime = own_runtime(&options);
     for _ in 0..100 {
         let (remote, told) = start(&runtime, "export default 1");
@@ -174,10 +175,8 @@ fn more_runs_than_threads_can_wait_for_one_slow_host() {
 
 #[test]
 fn runs_that_spin_do_not_keep_others_from_running() {
-    let runtime = own_runtime(&RuntimeOptions {
-        max_concurrent_runs: Some(2.0),
-        ..RuntimeOptions::default()
-    });
+    let runtime =
+        own_runtime(&RuntimeOptions { max_concurrent_runs: Some(2), ..RuntimeOptions::default() });
     let spinning: Vec<_> = (0..8).map(|_| start(&runtime, "for (;;);")).collect();
     for _ in 0..20 {
         let (remote, told) = start(&runtime, "export default 1");
@@ -197,10 +196,8 @@ fn runs_that_spin_do_not_keep_others_from_running() {
 
 #[test]
 fn a_builtin_that_never_looks_at_the_clock_settles_all_the_same() {
-    let runtime = own_runtime(&RuntimeOptions {
-        max_concurrent_runs: Some(1.0),
-        ..RuntimeOptions::default()
-    });
+    let runtime =
+        own_runtime(&RuntimeOptions { max_concurrent_runs: Some(1), ..RuntimeOptions::default() });
     let source = "wait(); export default Array.prototype.reverse.call({ length: 2 ** 53 - 1 })";
     let (host, told) = Silent::new();
     let remote =
@@ -220,7 +217,7 @@ fn a_builtin_that_never_looks_at_the_clock_settles_all_the_same() {
 #[test]
 fn a_run_is_ended_by_the_safety_cap() {
     let runtime =
-        own_runtime(&RuntimeOptions { safety_cap_ms: Some(50.0), ..RuntimeOptions::default() });
+        own_runtime(&RuntimeOptions { safety_cap_ms: Some(50), ..RuntimeOptions::default() });
     for source in ["for (;;);", "for (;;) await 0;", "for (;;) 'a'.padEnd(1e6)"] {
         let (remote, told) = start(&runtime, source);
         let result = result(&remote, &told);
@@ -231,8 +228,7 @@ fn a_run_is_ended_by_the_safety_cap() {
 
 #[test]
 fn modules_that_are_too_large_for_the_cache_are_counted() {
-    let options =
-        RuntimeOptions { compile_cache_bytes: Some(8_000.0), ..RuntimeOptions::default() };
+    let options = RuntimeOptions { compile_cache_bytes: Some(8_000), ..RuntimeOptions::default() };
     let runtime = own_runtime(&options);
     let large = format!("'{}'; export default 1", "a".repeat(8_000));
     for source in ["export default 1", &large, &large] {
@@ -303,8 +299,8 @@ fn the_threads_of_a_closed_runtime_end_at_once() {
 #[test]
 fn a_full_queue_refuses_and_a_queued_run_can_be_ended() {
     let runtime = own_runtime(&RuntimeOptions {
-        max_concurrent_runs: Some(1.0),
-        max_queued_runs: Some(1.0),
+        max_concurrent_runs: Some(1),
+        max_queued_runs: Some(1),
         ..RuntimeOptions::default()
     });
     let busy = start(&runtime, "wait(); for (;;);");

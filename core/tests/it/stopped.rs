@@ -6,7 +6,7 @@ use isolane::{ExecutionError, ExecutionOptions, Runtime, RuntimeOptions, Status}
 
 /// The error of a run that computes for ever.
 fn capped(source: &str) -> ExecutionError {
-    let options = RuntimeOptions { safety_cap_ms: Some(20.0), ..RuntimeOptions::default() };
+    let options = RuntimeOptions { safety_cap_ms: Some(20), ..RuntimeOptions::default() };
     let runtime = Runtime::new(&options).expect("valid options");
     // The watchdog settles a run whose thread is late, and then there is no place.
     let mut errors = (0..50).map(|_| {

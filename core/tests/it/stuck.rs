@@ -27,7 +27,7 @@ const SLOW: &str = if cfg!(isolane_sanitized) {
 /// A builtin that checks no clock and never returns.
 const ENDLESS: &str = "begun(); Array.prototype.reverse.call({ length: 2 ** 53 - 1 })";
 
-fn runtime(max_stuck_threads: f64) -> Runtime {
+fn runtime(max_stuck_threads: u64) -> Runtime {
     let max_stuck_threads = Some(max_stuck_threads);
     let options = RuntimeOptions { max_stuck_threads, ..RuntimeOptions::default() };
     Runtime::new(&options).expect("valid options")
@@ -95,7 +95,7 @@ fn until(runtime: &Runtime, what: impl Fn(&isolane::Stats) -> bool) {
 
 #[test]
 fn a_runtime_with_as_many_as_it_may_have_says_so_until_one_comes_back() {
-    let runtime = runtime(1.0);
+    let runtime = runtime(1);
     leave_behind(&runtime, SLOW);
     assert_eq!(runtime.stats().stuck_threads, 1);
     let refused = answer(&runtime);
@@ -112,7 +112,7 @@ fn a_run_that_waited_for_its_host_goes_on_until_there_are_twice_as_many() {
     if !alone("stuck::a_run_that_waited_for_its_host_goes_on_until_there_are_twice_as_many") {
         return;
     }
-    let runtime = runtime(1.0);
+    let runtime = runtime(1);
     let endless = format!("await gate(); {ENDLESS}");
     let innocent = "await gate(); export default 1";
     let [first, second] = [(); 2].map(|()| gated(&runtime, &endless));
@@ -133,7 +133,7 @@ fn they_keep_nobody_from_a_thread() {
     if !alone("stuck::they_keep_nobody_from_a_thread") {
         return;
     }
-    let runtime = runtime(1_000.0);
+    let runtime = runtime(1_000);
     for _ in 0..STUCK {
         leave_behind(&runtime, ENDLESS);
         assert_eq!(answer(&runtime).status, Status::Success);
@@ -146,7 +146,7 @@ fn they_keep_nobody_from_a_thread() {
 #[cfg(target_os = "linux")]
 #[test]
 fn they_have_the_time_that_nobody_else_wants_and_end_when_they_come_back() {
-    let runtime = runtime(8.0);
+    let runtime = runtime(8);
     leave_behind(&runtime, SLOW);
     assert!(threads_of_lowest_priority() >= 1);
     let threads = runtime.stats().threads;
@@ -174,7 +174,7 @@ fn a_session_whose_thread_does_not_return_is_reset() {
     if !alone("stuck::a_session_whose_thread_does_not_return_is_reset") {
         return;
     }
-    let runtime = runtime(4.0);
+    let runtime = runtime(4);
     let (tell, begun) = mpsc::channel();
     let tell = HostFunction::new(move || tell.send(Computing::here()).expect("the test listens"));
     let globals = Inputs::new().with("begun", tell);

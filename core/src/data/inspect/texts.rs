@@ -95,7 +95,7 @@ pub(super) fn bigint(text: &mut String, negative: bool, magnitude: &[u8]) {
 }
 
 /// A number as JavaScript writes it, except that `-0` keeps its sign.
-pub(super) fn number(value: f64) -> String {
+pub(crate) fn number(value: f64) -> String {
     if value.is_nan() {
         "NaN".to_owned()
     } else if value.is_infinite() {

@@ -548,11 +548,24 @@ impl<'s> Walk<'s> {
     /// The same with the text in place of the value.
     fn refuse_as(&mut self, what: &str, text: &str) -> Outcome<()> {
         if !matches!(self.crossing, Crossing::Log | Crossing::Shown) {
-            let path = self.path();
-            self.uncloned(format!("{path}: {what} cannot be cloned"))?;
+            let (path, remedy) = (self.path(), self.remedy(what));
+            self.uncloned(format!("{path}: {what} cannot be cloned{remedy}"))?;
         }
         self.text(&self.placeholder(text));
         Ok(())
+    }
+
+    /// The way to have a part of a run's result cross nevertheless.
+    fn remedy(&self, what: &str) -> &'static str {
+        if self.crossing != Crossing::Final || self.root != "result" {
+            return "";
+        }
+        match what {
+            "a function" => "; call it, and return its value",
+            "a generator" => "; return its values: [...it]",
+            _ if what.starts_with("an instance of ") => "; return its fields: { ...it }",
+            _ => "",
+        }
     }
 
     fn path(&self) -> String {

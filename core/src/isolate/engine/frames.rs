@@ -120,6 +120,28 @@ impl Stack {
         }
     }
 
+    /// The first arguments that the innermost function got, if it is a builtin of the same class as `builtin`, which must
+    /// be a plain one of the engine: other functions in C leave the arguments of their frames unwritten.
+    pub(in crate::isolate) fn given(
+        &self,
+        cx: Cx,
+        first: &CallSite<'_>,
+        builtin: Raw,
+    ) -> [Option<Local>; 2] {
+        let is_plain = super::class_of(first.function()) == super::class_of(builtin);
+        if !first.native() || self.in_constructor || !is_plain {
+            return [None, None];
+        }
+        // SAFETY: the engine links live frames. That of a plain builtin begins like any other, and has so many arguments.
+        let given = unsafe {
+            match self.innermost.as_ref().filter(|frame| same(frame.function, first.function())) {
+                Some(frame) => slice(frame.arguments, usize::from(frame.argument_count)),
+                None => &[],
+            }
+        };
+        [0, 1].map(|index| given.get(index).map(|value| cx.dup(*value)))
+    }
+
     /// The frame of the `index`th site; `None` for builtins.
     pub(in crate::isolate) fn frame(&self, index: usize, site: &CallSite<'_>) -> Option<Frame> {
         let mut frame = self.innermost;
@@ -292,6 +314,11 @@ impl Caller {
         self.file() == sys::JS_ATOM_NULL
     }
 
+    /// Whether the other one is at the same instruction of the same code.
+    pub(in crate::isolate) fn is_at(&self, other: &Self) -> bool {
+        self.pc == other.pc && ptr::eq(self.bytecode(), other.bytecode())
+    }
+
     /// The last place that the engine noted before the call.
     pub(in crate::isolate) fn place(&self) -> Option<Place> {
         self.around().before
@@ -343,6 +370,19 @@ pub(super) struct Closure {
     /// Whether the function is of the extension.
     pub(super) is_trusted: bool,
     pub(super) captured: Vec<Raw>,
+}
+
+/// An async function that waits, as the caller of that for which it waits.
+///
+/// # Safety
+/// The async function must be alive.
+pub(super) unsafe fn suspended_at(cx: Cx, function: *const AsyncFunction) -> Option<Caller> {
+    // SAFETY: the caller vouches for it; a frame that waits has the instruction behind its `await`.
+    unsafe {
+        let Frame { state, bytecode, .. } = waiting(&raw const (*function).frame)?;
+        let pc = ((*state).pc as usize).saturating_sub((*bytecode).code as usize + 1);
+        Some(Caller { function: cx.dup((*state).function), pc })
+    }
 }
 
 /// The closure of a function, with the first values; `None` if the function has no bytecode.

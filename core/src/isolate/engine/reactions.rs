@@ -15,7 +15,7 @@ use std::{
 
 use super::{
     Cx, Raw, address_of, class_of,
-    frames::{self, AsyncFunction},
+    frames::{self, AsyncFunction, Caller},
     is_object,
     jobs::{self, FunctionData, Link, PromiseData, finish, opaque, requested, resolved_by},
     sys, tag_of,
@@ -110,19 +110,35 @@ impl ChainEnd {
 }
 
 /// The promise at the end of the chain, if the chain is one of async functions alone, each of which waits for the one
-/// before.
-pub(in crate::isolate) fn last_function(layout: Layout, promise: Raw) -> Option<Raw> {
+/// before; and the last of these functions, where it waits. Nothing is known of one that has returned a promise.
+pub(in crate::isolate) fn last_function(
+    cx: Cx,
+    layout: Layout,
+    promise: Raw,
+) -> Option<(Raw, Option<Caller>)> {
     let (first, _) = only_reaction(layout, promise)?;
     let mut at = waiting_function(layout, first.handler)?;
+    let mut handler = Some(first.handler);
     for _ in 0..LONGEST_PLAIN {
         if !is_handled(layout, at) {
-            return Some(at);
+            return Some((at, handler.and_then(|handler| where_it_waits(cx, layout, handler))));
         }
         let (first, _) = only_reaction(layout, at)?;
         let next = waiting_function(layout, first.handler);
+        handler = next.map(|_| first.handler);
         at = next.or_else(|| settled_by(layout, first.handler))?;
     }
     None
+}
+
+/// The async function that goes on when a handler is called.
+fn where_it_waits(cx: Cx, layout: Layout, handler: Raw) -> Option<Caller> {
+    if class_of(handler) != layout.jobs.awaits[0] {
+        return None;
+    }
+    let function = opaque(handler).cast::<AsyncFunction>();
+    // SAFETY: a function of that class keeps the function that waits alive.
+    unsafe { function.as_ref().and_then(|function| frames::suspended_at(cx, function)) }
 }
 
 /// The way along the chains of promises.

@@ -39,6 +39,8 @@ pub(super) struct Values<'s> {
     pub(super) class: String,
     /// The functions that the place called: the class or builtin that failed, and builtins between.
     pub(super) called: Vec<Raw>,
+    /// The first arguments of the builtin that the place called and that failed, where they are known.
+    pub(super) given: [Option<Local>; 2],
 }
 
 /// The knowledge of an operand.
@@ -109,6 +111,36 @@ impl Values<'_> {
     pub(super) fn was_called(&self, value: Raw) -> bool {
         is_object(value)
             && self.called.iter().any(|called| address_of(*called) == address_of(value))
+    }
+
+    /// The number that a value is.
+    pub(super) fn number(value: Raw) -> Option<f64> {
+        match tag_of(value) {
+            sys::JS_TAG_INT => Some(f64::from(int_of(value))),
+            sys::JS_TAG_FLOAT64 => Some(double_of(value)),
+            _ => None,
+        }
+    }
+
+    /// Whether the failed builtin got the value of that operand as its first argument; `None` where that is not known.
+    pub(super) fn was_given(&self, operand: &Operand) -> Option<bool> {
+        let given = self.given[0].as_ref()?.raw();
+        let known = match self.known(operand) {
+            Known::Value(value) => value,
+            Known::Literal(Literal::Number) => {
+                let written = operand.text.parse::<f64>().ok()?;
+                return Some(written.to_bits() == Self::number(given)?.to_bits());
+            }
+            _ => return None,
+        };
+        let known = known.raw();
+        match [Self::number(given), Self::number(known)] {
+            [Some(given), Some(known)] => Some(given.to_bits() == known.to_bits()),
+            _ if is_object(given) && is_object(known) => {
+                Some(address_of(given) == address_of(known))
+            }
+            _ => (tag_of(given) != tag_of(known)).then_some(false),
+        }
     }
 
     /// Whether a Date has no time; `None` for anything else.

@@ -1,9 +1,10 @@
 //! The words of an explanation.
 //!
 //! In: a failure, the engine's message and the candidates. Out: the message for the first candidate whose values allow the
-//! failure, and its place. `calls` has what fails when something is called, `members` properties and patterns, `names`
-//! variables, `operators` everything else.
+//! failure, and its place. `calls` has calls that fail, `arguments` those that builtins refuse, `members` properties and
+//! patterns, `names` variables, `operators` everything else.
 
+mod arguments;
 mod calls;
 mod members;
 mod names;

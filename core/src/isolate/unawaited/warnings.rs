@@ -1,13 +1,18 @@
 //! The texts that tell of lost calls.
 //!
-//! In: calls that were lost, in their order. Out: a log for each of the first, with the place of the call in the text of
-//! its author, and one with the number of the others. The logs are nothing that can end a run: there are none where the
-//! limit leaves little room.
+//! In: places that lost calls, in the order of their first ones. Out: a log for each place in the text of its author,
+//! with the number of its calls, and one with the number of the calls elsewhere. The logs are nothing that can end a run:
+//! there are none where the limit leaves little room.
 
-use super::{Loss, Lost, MOST_TOLD, Site};
+use super::{Loss, Losses, Lost, Site};
 use crate::{
     data::outcome::{LogLevel, Position},
-    isolate::{State, backtrace::label_of, engine::is_string, exception},
+    isolate::{
+        State,
+        backtrace::label_of,
+        engine::{frames::Caller, is_string},
+        exception,
+    },
     modules::program::{
         self,
         call_site::{Call, Called},
@@ -21,24 +26,26 @@ const LONGEST_NAME: usize = 200;
 const ROOM_BYTES: usize = 128 << 10;
 
 impl State {
-    pub(super) fn warn_of(&self, lost: &[Lost], more: usize) {
+    /// Logs all losses. With `is_cut` there are calls that were not counted.
+    pub(super) fn warn_of(&self, losses: Losses, is_cut: bool) {
+        let Losses { places: mut lost, more } = losses;
         let has_room = || self.held_and_room_bytes().1 >= ROOM_BYTES;
         if lost.is_empty() || self.must_end() || !has_room() {
             return;
         }
-        let shown = lost.get(..MOST_TOLD).unwrap_or(lost);
-        let names = shown.iter().map(|lost| self.name_of(&lost.site)).collect::<Vec<_>>();
-        let places = self.places_of(shown, &names);
-        for ((lost, name), place) in shown.iter().zip(names).zip(places) {
+        lost.retain(|lost| !lost.function.as_ref().is_some_and(|at| self.drops_value(lost, at)));
+        let names = lost.iter().map(|lost| self.name_of(&lost.site)).collect::<Vec<_>>();
+        let places = self.places_of(&lost, &names);
+        for ((lost, name), place) in lost.iter().zip(names).zip(places) {
             let call = match place {
                 Some((file, Position { line, column })) => {
                     format!("{name} ({file}:{line}:{column})")
                 }
                 None => name,
             };
-            self.log_text(LogLevel::Warn, &text_of(lost.loss, &call));
+            let counted = counted(lost.calls, is_cut);
+            self.log_text(LogLevel::Warn, &format!("{}{counted}", text_of(lost.loss, &call)));
         }
-        let more = more + lost.len() - shown.len();
         if more > 0 {
             let calls = if more == 1 { "call was" } else { "calls were" };
             self.log_text(LogLevel::Warn, &format!("{more} more {calls} not awaited"));
@@ -50,6 +57,24 @@ impl State {
         let name = name.filter(|name| is_string(name.raw()));
         let name = name.map(|name| self.excerpt(name.raw(), LONGEST_NAME)).unwrap_or_default();
         exception::shown_name(name.as_bytes())
+    }
+
+    /// Whether an async function that is done was called where it is written, by a statement that has no use for its
+    /// value: it is no mistake then that nothing awaits it.
+    fn drops_value(&self, lost: &Lost, waited: &Caller) -> bool {
+        let Ok(linker) = self.linker.try_borrow() else { return false };
+        if lost.loss != Loss::FunctionUnawaited {
+            return false;
+        }
+        let Ok(file) = self.realm().cx.atom_text(waited.file()) else { return false };
+        let file = file.into_lossy();
+        let file = label_of(&file);
+        let place = waited.place();
+        let place = place.and_then(|(line, column)| linker.original(file, line, column));
+        let (_, room_bytes) = self.held_and_room_bytes();
+        place.is_some_and(|place| {
+            linker.immediate(file, &[place], room_bytes).first().is_some_and(|is_it| *is_it)
+        })
     }
 
     /// The file and the position of each call. Each text is read once.
@@ -93,6 +118,15 @@ impl State {
 /// The beginning of a file's name.
 fn excerpt(file: &str) -> &str {
     &file[..file.floor_char_boundary(LONGEST_NAME)]
+}
+
+/// The number of calls, if there are several.
+fn counted(calls: usize, is_cut: bool) -> String {
+    match (calls, is_cut) {
+        (1, _) => String::new(),
+        (calls, false) => format!(" ({calls} calls)"),
+        (calls, true) => format!(" (at least {calls} calls)"),
+    }
 }
 
 fn text_of(loss: Loss, call: &str) -> String {

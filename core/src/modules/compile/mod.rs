@@ -22,6 +22,7 @@ mod erase;
 pub(crate) mod explain;
 mod exported;
 mod fate;
+mod immediate;
 mod lexer;
 mod library;
 mod line_terminators;
@@ -43,6 +44,7 @@ mod rereads;
 #[cfg(test)]
 mod tests;
 mod types;
+mod unicode_sets;
 
 use std::collections::HashSet;
 
@@ -251,7 +253,8 @@ impl Compilation<'_> {
             let record = || record::read(&program, &mut lines, &HashSet::new());
             let record = early.map_or_else(record, Err);
             let end = cell::end_of(&program);
-            let code = || code(self.wrapped(&program, end, arrows::bracket(&program, blanks)));
+            let blanks = || unicode_sets::replace(&program, arrows::bracket(&program, blanks));
+            let code = || code(self.wrapped(&program, end, blanks()));
             record.map(|record| (record, code(), None))
         };
         let (record, code, plan) =

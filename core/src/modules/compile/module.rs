@@ -13,6 +13,7 @@ use super::{
     edits::Edits,
     ending::{self, Ending},
     explain::{self, Candidate, Question},
+    immediate,
     lines::{self, Lines, Silent},
     loops,
     regexps::{self, RegularExpression},
@@ -294,6 +295,12 @@ impl CompiledModule {
     /// The position of each call, `None` where the given one stays. Parses the text again, once: for errors alone.
     pub(crate) fn calls(&self, calls: &[Call]) -> Vec<Option<Position>> {
         call_site::find(self, calls)
+    }
+
+    /// Whether the function around each place is called at once by a statement of its own. Parses the text again, once: for
+    /// warnings alone.
+    pub(crate) fn immediate(&self, places: &[Position]) -> Vec<bool> {
+        immediate::find(self, places)
     }
 }
 

@@ -8,7 +8,9 @@ use oxc_allocator::Allocator;
 use oxc_ast::ast::RegExpLiteral;
 use oxc_ast_visit::Visit;
 
-use super::{cell, line_terminators, lines::Lines, module::CompiledModule, with_stack_for};
+use super::{
+    cell, line_terminators, lines::Lines, module::CompiledModule, unicode_sets, with_stack_for,
+};
 use crate::data::outcome::Position;
 
 /// A literal in a source text.
@@ -16,7 +18,7 @@ use crate::data::outcome::Position;
 pub(crate) struct RegularExpression {
     /// The text between the slashes.
     pub(crate) pattern: String,
-    /// The letters after the slashes.
+    /// The flags for the engine.
     pub(crate) flags: String,
     /// The start of the literal.
     pub(crate) position: Position,
@@ -46,7 +48,7 @@ impl<'a> Visit<'a> for Finder<'_> {
     fn visit_reg_exp_literal(&mut self, literal: &RegExpLiteral<'a>) {
         self.found.push(RegularExpression {
             pattern: literal.regex.pattern.text.to_string(),
-            flags: literal.regex.flags.to_string(),
+            flags: unicode_sets::flags(literal),
             position: self.lines.position(literal.span.start as usize),
         });
     }

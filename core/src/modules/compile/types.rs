@@ -13,10 +13,10 @@ use oxc_ast::ast::{
     Expression, ExpressionStatement, ForOfStatement, ForStatementLeft, FormalParameter,
     FormalParameterRest, Function, IdentifierReference, MethodDefinition, MethodDefinitionType,
     NewExpression, ObjectProperty, Program, PropertyDefinition, PropertyDefinitionType,
-    PropertyKey, ReturnStatement, Statement, TSAsExpression, TSInstantiationExpression,
-    TSNonNullExpression, TSSatisfiesExpression, TSTypeAnnotation, TSTypeAssertion,
-    TaggedTemplateExpression, ThrowStatement, VariableDeclaration, VariableDeclarationKind,
-    VariableDeclarator, YieldExpression,
+    PropertyKey, RegExpLiteral, ReturnStatement, Statement, TSAsExpression,
+    TSInstantiationExpression, TSNonNullExpression, TSSatisfiesExpression, TSTypeAnnotation,
+    TSTypeAssertion, TaggedTemplateExpression, ThrowStatement, VariableDeclaration,
+    VariableDeclarationKind, VariableDeclarator, YieldExpression,
 };
 use oxc_ast_visit::{VisitJs, walk_js};
 use oxc_semantic::{Scoping, SymbolId};
@@ -36,6 +36,7 @@ use super::{
     namespaces::Namespaces,
     produce::Block,
     properties::is_property,
+    unicode_sets,
 };
 
 /// Erases the types of `program`. Returns its namespaces, too.
@@ -486,6 +487,10 @@ impl<'a> VisitJs<'a> for Types<'_, 'a, '_> {
             self.erase(annotation.span);
         }
         walk_js::walk_function(self, function, flags);
+    }
+
+    fn visit_reg_exp_literal(&mut self, literal: &RegExpLiteral<'a>) {
+        unicode_sets::replace_one(literal, &mut self.blanks);
     }
 
     fn visit_arrow_function_expression(&mut self, arrow: &ArrowFunctionExpression<'a>) {

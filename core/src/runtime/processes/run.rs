@@ -139,6 +139,8 @@ struct Shared {
     work: Option<Work>,
     /// When the worker got it.
     began: Option<Instant>,
+    /// How long the worker has computed, without its present phase.
+    computed: Duration,
     /// The frames that the host sent before the run had a worker.
     early: Vec<Frame>,
     calls: u64,
@@ -174,6 +176,21 @@ enum Phase {
     Over,
 }
 
+impl Shared {
+    /// The worker waits for the host.
+    fn stop_computing(&mut self) {
+        self.computed += self.phase.computing();
+        self.phase = Phase::Waiting;
+    }
+}
+
+impl Phase {
+    /// How long the worker has computed in this phase.
+    fn computing(self) -> Duration {
+        if let Self::Computing(since) = self { since.elapsed() } else { Duration::ZERO }
+    }
+}
+
 impl fmt::Debug for Run {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         out.debug_struct("Run").field("running", &self.running()).finish_non_exhaustive()
@@ -202,6 +219,7 @@ impl Run {
                 link: None,
                 work: Some(work),
                 began: None,
+                computed: Duration::ZERO,
                 early: Vec::new(),
                 calls: 0,
                 calling: None,
@@ -496,6 +514,11 @@ impl RunControl for Run {
 
     fn was_ended(&self) -> bool {
         self.shared.lock().record.was_ended()
+    }
+
+    fn computed(&self) -> Duration {
+        let shared = self.shared.lock();
+        shared.computed + shared.phase.computing()
     }
 
     fn terminate(self: Arc<Self>, reason: Option<&str>) {

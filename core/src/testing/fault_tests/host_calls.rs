@@ -237,7 +237,7 @@ fn check_idle(runtime: &Runtime, threads: &Threads) {
 
 /// A runtime, and the threads that its runs compute on.
 fn runtime() -> (Runtime, Arc<Threads>) {
-    let options = RuntimeOptions { max_concurrent_runs: Some(1.0), ..RuntimeOptions::default() };
+    let options = RuntimeOptions { max_concurrent_runs: Some(1), ..RuntimeOptions::default() };
     let settings = options.check().expect("valid options");
     let threads = Arc::new(Threads::new(&settings));
     (Runtime::on(Arc::<Threads>::clone(&threads), &settings), threads)

@@ -44,18 +44,18 @@ fn a_message_is_one_value_and_nothing_after_it() {
 
 #[test]
 fn what_may_stand_in_a_message_depends_on_what_it_is_for() {
-    use Purpose::{Arguments, Final, Live, Log};
+    use Purpose::{Arguments, Data, Final, Live, Log};
     type Write = fn(&mut Writer);
     let cases: [(Write, &[Purpose]); 6] = [
-        (|w| w.array(0), &[Arguments, Live, Final, Log]),
-        (Writer::object_of_nothing, &[Live, Final]),
+        (|w| w.array(0), &[Arguments, Live, Final, Log, Data]),
+        (Writer::object_of_nothing, &[Live, Final, Data]),
         (|w| w.in_array(|w| w.function(Writer::host_function, "")), &[Arguments, Live, Final]),
         (|w| w.in_array(|w| w.function(Writer::sandbox_function, "f")), &[Arguments, Live]),
         (|w| w.in_array(|w| w.sandbox_promise(0)), &[Arguments, Live]),
         (|w| w.in_array(|w| w.host_promise(0)), &[]),
     ];
     for (at, (write, purposes)) in cases.into_iter().enumerate() {
-        for purpose in [Arguments, Live, Final, Log] {
+        for purpose in [Arguments, Live, Final, Log, Data] {
             assert_eq!(accepts(purpose, write), purposes.contains(&purpose), "{at} {purpose:?}");
         }
     }

@@ -80,7 +80,7 @@ fn own_runtime(options: &Json) -> Result<Runtime, String> {
     let mut own = place::options();
     for (key, value) in options.as_object().ok_or("the runtime's options are no object")? {
         match key.as_str() {
-            "safetyCapMs" => own.safety_cap_ms = value.as_f64(),
+            "safetyCapMs" => own.safety_cap_ms = value.as_u64(),
             other => return Err(format!("the runner does not know the option {other}")),
         }
     }

@@ -5,11 +5,11 @@ use super::{
         remedies,
         values::{Known, Values, literal_kind},
     },
-    Verdict, did_you_mean, has, is, kind, members, operators, with,
+    Verdict, arguments, did_you_mean, has, is, kind, members, operators, with,
 };
 use crate::{
     data::nearest::misspelled,
-    isolate::engine::{is_object, is_promise, is_string, sys, tag_of},
+    isolate::engine::{is_object, sys, tag_of},
     modules::program::explain::{Failure, Key, Literal, Operand},
 };
 
@@ -136,18 +136,21 @@ pub(super) fn builtin(
     values: &Values<'_>,
     message: &str,
     callee: &Operand,
-    arguments: &[Option<Operand>; 2],
+    operands: &[Option<Operand>; 2],
 ) -> Verdict {
     if !may_be_called(values, callee) {
         return Verdict::Excluded;
     }
     let text = &callee.text;
     let second = message == "not a function" && SECOND.contains(&text.as_str());
-    let first = arguments[usize::from(second)].as_ref();
+    let first = operands[usize::from(second)].as_ref();
     let object = callee.of.as_ref().map(|(object, _)| &**object);
     if cannot_change(message) {
         return object
             .map_or(Verdict::Possible(None), |object| unchangeable(values, callee, object));
+    }
+    if let Some(verdict) = arguments::refused(values, message, callee, first) {
+        return verdict;
     }
     let given = first.map_or(Known::Literal(Literal::Undefined), |first| values.known(first));
     let promised = first.and_then(|first| values.promise(first));
@@ -183,14 +186,6 @@ pub(super) fn builtin(
                 _ => None,
             });
             judged(said, count.map(|count| count > 0))
-        }
-        "Date value is NaN" => {
-            let Some(object) = object else { return Verdict::Possible(None) };
-            let invalid = match values.known(object) {
-                Known::Value(value) => values.is_invalid_date(value.raw()),
-                _ => None,
-            };
-            judged(format!("{} is an invalid date", object.text), invalid.map(|invalid| !invalid))
         }
         "circular reference" => {
             let Some(first) = first else { return Verdict::Excluded };
@@ -228,7 +223,6 @@ pub(super) fn builtin(
             (Some(_), Known::Nothing) if known.is_none() => Verdict::Possible(None),
             (Some(_), _) => operators::iteration(values, message, first),
         },
-        _ if text.ends_with("JSON.parse") => json(values, message, &given, fact),
         _ if text == "RegExp" => {
             Verdict::Possible(Some(format!("invalid regular expression: {message}")))
         }
@@ -255,33 +249,11 @@ fn no_entry(values: &Values<'_>, array: &Operand) -> Option<String> {
 }
 
 /// The name of a method, where it is written in the text.
-fn name_of(callee: &Operand) -> &str {
+pub(super) fn name_of(callee: &Operand) -> &str {
     match &callee.of {
         Some((_, Key::Name(name))) => name,
         _ => "",
     }
-}
-
-/// The text that `JSON.parse` could not read.
-fn json(values: &Values<'_>, message: &str, given: &Known, fact: Option<String>) -> Verdict {
-    const SHOWN: usize = 16;
-    let detail = match given {
-        Known::Value(value) if is_string(value.raw()) => {
-            let start = values.state.excerpt(value.raw(), SHOWN);
-            match start.trim_start() {
-                start if start.starts_with("```") => "the text is fenced in Markdown".to_owned(),
-                start if start.starts_with('<') => "the text is markup".to_owned(),
-                "" => "the text is empty".to_owned(),
-                _ => return Verdict::Possible(None),
-            }
-        }
-        Known::Literal(Literal::String) | Known::Nothing => return Verdict::Possible(None),
-        Known::Value(value) if is_object(value.raw()) && !is_promise(value.raw()) => {
-            fact.map(|fact| fact + ", no text").unwrap_or_default()
-        }
-        _ => fact.unwrap_or_default(),
-    };
-    Verdict::Proven(with(message.to_owned(), Some(detail)))
 }
 
 /// A builtin tried to change an object that cannot be changed.

@@ -31,6 +31,8 @@ pub(crate) struct Operand {
     pub(crate) of: Option<(Box<Self>, Key)>,
     /// The function that its value came from: `load` of `load()`, and of `rows` after `const rows = load()`.
     pub(crate) origin: Option<Box<Self>>,
+    /// The first argument of the constructor that made it: `text` of `new Date(text)`.
+    pub(crate) made_of: Option<Box<Self>>,
     /// The kind of value that a literal is, or a literal that is the default.
     pub(crate) literal: Option<Literal>,
     /// Whether another value takes its place if it is `undefined`.
@@ -110,6 +112,13 @@ impl Operand {
             }
             _ => None,
         };
+        let made_of = match expression {
+            Expression::NewExpression(new) => {
+                let first = new.arguments.first().and_then(|argument| argument.as_expression());
+                first.map(|first| Self::within(first, source, scoping, depth))
+            }
+            _ => None,
+        };
         let of = member_of(expression).and_then(|member| {
             let object = Self::within(member.object(), source, scoping, depth);
             Some((Box::new(object), key_in(member, source, scoping, depth)?))
@@ -123,6 +132,7 @@ impl Operand {
             },
             of,
             origin: origin.map(Box::new),
+            made_of: made_of.map(Box::new),
             literal: literal(expression, scoping),
             defaulted: false,
             taken: None,
@@ -147,6 +157,7 @@ impl Operand {
             root: None,
             of: None,
             origin: None,
+            made_of: None,
             literal: None,
             defaulted: false,
             taken: None,
@@ -167,7 +178,7 @@ impl Operand {
     }
 
     /// The value of a property of this one.
-    pub(super) fn property(&self, key: &str) -> Self {
+    pub(crate) fn property(&self, key: &str) -> Self {
         const LONGEST: usize = 256;
         if key.len() > LONGEST {
             return Self::without_value("a property of ".to_owned() + &self.text);

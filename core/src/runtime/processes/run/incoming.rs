@@ -203,7 +203,7 @@ impl Run {
 
     /// The worker waits and computes nothing, so others may.
     pub(super) fn waits(&self, shared: &mut Shared) {
-        shared.phase = Phase::Waiting;
+        shared.stop_computing();
         if let Some(link) = &shared.link {
             link.hold();
         }

@@ -20,7 +20,7 @@ impl Run {
     pub(crate) fn step_back(&self) -> bool {
         let mut shared = self.shared.lock();
         if !self.is_settled() {
-            shared.phase = Phase::Waiting;
+            shared.stop_computing();
         }
         std::mem::take(&mut shared.permit)
     }

@@ -1,7 +1,7 @@
 //! The functions that values came from.
 //!
-//! In: operands. Out: for each variable among them whose declaration calls a function, that function; and for each one
-//! that a pattern takes from the result of a call, that call.
+//! In: operands. Out: for each variable among them whose declaration calls a function, that function, or constructs an
+//! object, the first argument; and for each one that a pattern takes from the result of a call, that call.
 
 use oxc_ast::ast::{BindingPattern, Expression, VariableDeclaration, VariableDeclarator};
 use oxc_ast_visit::{VisitJs, walk_js};
@@ -53,13 +53,15 @@ impl Origins<'_, '_> {
             }
         }
         if let BindingPattern::BindingIdentifier(name) = &declarator.id
-            && let Some(init @ Expression::CallExpression(_)) = init
+            && let Some(init @ (Expression::CallExpression(_) | Expression::NewExpression(_))) =
+                init
         {
             for operand in &mut self.operands {
                 let asked =
                     matches!(operand.root, Some(Root::Variable(_, at)) if at == name.span.start);
                 if asked && operand.origin.is_none() {
-                    operand.origin = Operand::of(init, self.source, self.scoping).origin;
+                    let maker = Operand::of(init, self.source, self.scoping);
+                    (operand.origin, operand.made_of) = (maker.origin, maker.made_of);
                 }
             }
         }

@@ -41,8 +41,9 @@ export interface NotebookOptions {
 }
 
 /**
- * A function behind a tool. Its answer is JSON; of a tool result, `{ content, details?, isError? }`, cells get the text, and
- * its images are displayed. What it throws is thrown in the cell.
+ * A function behind a tool. Its arguments and its answer cross as values of a run do: dates, bytes, bigints, Maps, no functions.
+ * Of a tool result, `{ content, details?, isError? }`, cells get the text, and its images are displayed. Errors that it throws
+ * are thrown in the cell.
  */
 // eslint-disable-next-line @typescript-eslint/no-explicit-any -- the host knows its arguments
 export type ToolFunction = (args: any, context: CallContext) => unknown;
@@ -151,6 +152,10 @@ export interface Limits {
   hostCalls?: number;
   /** The calls of `llm` in one cell. Default 200. */
   llmCalls?: number;
+  /** The functions that `parallel` and `pipeline` run at once, unless their cell says otherwise. Default 4. */
+  concurrency?: number;
+  /** The most that a cell may say. Default 16. */
+  maxConcurrency?: number;
 }
 
 /** A text block. */

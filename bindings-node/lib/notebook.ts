@@ -5,7 +5,8 @@
 
 import type { Available, ExecuteOptions, Stats, Tool, ToolResult } from '../notebook.js';
 import { Door, DoorCall } from './door.js';
-import { object, option } from './options.js';
+import { reasonText } from './execution.js';
+import { object, option, readSignal } from './options.js';
 import { Runtime } from './runtime.js';
 
 export class Notebook {
@@ -21,8 +22,11 @@ export class Notebook {
 
   execute(args: unknown, options?: ExecuteOptions): DoorCall<ToolResult> {
     return withPath(() => {
-      const { signal, ...rest } = options === undefined ? {} : (object(options, 'options') as ExecuteOptions);
-      return this.#door.call<ToolResult>('execute', [args, rest], signal);
+      const { signal: given, ...rest } = options === undefined ? {} : (object(options, 'options') as ExecuteOptions);
+      const signal = readSignal(given);
+      // A call that is ended before it begins starts nothing.
+      const ended = signal?.aborted ? { $aborted: reasonText(signal.reason) } : {};
+      return this.#door.call<ToolResult>('execute', [args, { ...rest, ...ended }], signal);
     });
   }
 
@@ -86,20 +90,29 @@ function withSignals(given: Readonly<Record<string, unknown>>): Readonly<Record<
     if (typeof function_ !== 'function') return function_;
     return (args: unknown, number: number) => call(number, (signal) => function_.call(owner, args, { signal }));
   };
-  const tool = (tool: unknown): unknown => {
-    if (typeof tool !== 'object' || tool === null || Array.isArray(tool)) return asTool(tool);
-    return { ...tool, call: asTool((tool as { call?: unknown }).call, tool) };
+  const tool = (given: unknown): unknown => {
+    if (typeof given !== 'object' || given === null || Array.isArray(given)) return asTool(given);
+    const { call, description, input, stopsClock } = given as Record<string, unknown>;
+    // Fields of an instance of a class beside these are its own.
+    const own = isPlain(given) ? given : { description, input, stopsClock };
+    return { ...own, call: asTool(call, given) };
   };
-  const isOther = typeof tools !== 'object' || tools === null || Array.isArray(tools);
   return {
     ...given,
-    tools: isOther ? tools : Object.fromEntries(Object.entries(tools).map(([name, given]) => [name, tool(given)])),
+    tools: isPlain(tools) ? Object.fromEntries(Object.entries(tools).map(([name, given]) => [name, tool(given)])) : tools,
     llm:
       typeof llm !== 'function'
         ? llm
         : (prompt: string, options: object, number: number) => call(number, (signal) => llm(prompt, { ...options, signal })),
     $abort: (number: number): void => calls.get(number)?.abort(),
   };
+}
+
+/** Whether a value is an object of no class. Other values are refused by the native side, where they must be one. */
+function isPlain(value: unknown): value is object {
+  if (typeof value !== 'object' || value === null) return false;
+  const prototype: unknown = Object.getPrototypeOf(value);
+  return prototype === null || prototype === Object.prototype || Object.getPrototypeOf(prototype) === null;
 }
 
 /** The value of `act()`. An error of misuse has its `path`, with which its message begins. */

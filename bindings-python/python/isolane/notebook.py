@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import inspect
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from types import TracebackType
@@ -206,22 +206,20 @@ def _cancelled(options: dict[str, Any]) -> dict[str, Any]:
     tools, llm = options.get("tools"), options.get("llm")
     if tools is None and llm is None:
         return options
-    tasks: dict[int, asyncio.Future[Any]] = {}
+    calls: dict[int, _Call] = {}
 
     def numbered(function: Any) -> Any:
         if not callable(function):
             return function
 
-        async def call(*args: Any) -> Any:
+        def call(*args: Any) -> Any:
             *args_of_function, number = args
             answer = function(*args_of_function)
             if not inspect.isawaitable(answer):
                 return answer
-            task = tasks[number] = asyncio.ensure_future(answer)
-            try:
-                return await task
-            finally:
-                del tasks[number]
+            # Here, and not when the loop begins with it: the call may be cancelled before.
+            known = calls[number] = _Call(answer)
+            return known.outcome(lambda: calls.pop(number, None))
 
         return call
 
@@ -231,12 +229,36 @@ def _cancelled(options: dict[str, Any]) -> dict[str, Any]:
         return numbered(given)
 
     def abort(number: int) -> None:
-        if number in tasks:
-            tasks[number].cancel()
+        if number in calls:
+            calls[number].cancel()
 
     if isinstance(tools, Mapping):
         tools = {name: tool(given) for name, given in tools.items()}
     return {**options, "tools": tools, "llm": numbered(llm), "$abort": abort}
+
+
+class _Call:
+    """A call of a function of the host, from its beginning to its answer."""
+
+    def __init__(self, answer: Awaitable[Any]) -> None:
+        self._answer = answer
+        self._task: asyncio.Future[Any] | None = None
+        self._is_cancelled = False
+
+    def cancel(self) -> None:
+        """Nobody waits for the answer any more."""
+        self._is_cancelled = True
+        if self._task is not None:
+            self._task.cancel()
+
+    async def outcome(self, ended: Callable[[], Any]) -> Any:
+        try:
+            self._task = asyncio.ensure_future(self._answer)
+            if self._is_cancelled:
+                self._task.cancel()
+            return await self._task
+        finally:
+            ended()
 
 
 @contextmanager

@@ -30,8 +30,9 @@ impl Language {
         }
     }
 
-    /// The name in texts.
-    pub(crate) fn title(self) -> &'static str {
+    /// The name in texts: `Python`, `JavaScript`.
+    #[must_use]
+    pub fn title(self) -> &'static str {
         match self {
             Self::Py => "Python",
             Self::Js => "JavaScript",

@@ -58,9 +58,17 @@ pub struct Execution {
 }
 
 impl Execution {
-    /// Begins a call.
-    pub(crate) fn begin(inner: Arc<Inner>, args: Args, options: ExecuteOptions) -> Self {
+    /// Begins a call, which a cause may have ended already.
+    pub(crate) fn begin(
+        inner: Arc<Inner>,
+        args: Args,
+        options: ExecuteOptions,
+        cause: Option<Cause>,
+    ) -> Self {
         let end = inner.admit();
+        if let Some(cause) = cause {
+            end.end(cause);
+        }
         let shared = Arc::new(record::Shared::new(inner.options.limits.clone()));
         let cells = args.cells.into_iter();
         let cells =
@@ -168,7 +176,7 @@ impl Call {
     async fn work(&self) {
         let mut kernels = tokio::select! {
             biased;
-            cause = self.end.ended() => return self.refuse(0, Ended { cause: Some(cause), ..Ended::well() }),
+            cause = self.end.ended() => return self.refuse(0, Ended::before(cause)),
             kernels = self.inner.kernels.lock() => kernels,
         };
         if let Some((index, ended)) = self.prepare(&mut kernels).await {
@@ -202,9 +210,7 @@ impl Call {
         {
             let prepared = tokio::select! {
                 biased;
-                cause = self.end.ended() => {
-                    return Some((0, Ended { cause: Some(cause), ..Ended::well() }));
-                }
+                cause = self.end.ended() => return Some((0, Ended::before(cause))),
                 prepared = python.prepare() => prepared,
             };
             let notice = python.take_notice();

@@ -128,9 +128,8 @@ impl Notebook {
         let tools = HostTools::new(&options.tools)?;
         let functions = Arc::new(Functions::new(tools, options.llm.clone(), &options.limits));
         let python = options.py.clone().map(|python| {
-            let names = functions.tools.names().into_iter().map(str::to_owned).collect();
             let live_bytes = usize_of(options.limits.live_bytes);
-            PyKernel::new(python, options.env.clone(), names, live_bytes)
+            PyKernel::new(python, options.env.clone(), functions.helpers(), live_bytes)
         });
         Ok(Self(Arc::new(Inner {
             kernels: TurnMutex::new(Kernels { js: None, py: python }),
@@ -147,9 +146,19 @@ impl Notebook {
     /// # Errors
     /// Misuse, of the arguments or of a notebook that is closed. After that everything that happens is a result.
     pub fn execute(&self, args: Args, options: ExecuteOptions) -> Result<Execution, Misuse> {
+        self.begin(args, options, None)
+    }
+
+    /// As [`Notebook::execute`], for a call that a cause may have ended already: nothing of it runs then.
+    pub(crate) fn begin(
+        &self,
+        args: Args,
+        options: ExecuteOptions,
+        cause: Option<Cause>,
+    ) -> Result<Execution, Misuse> {
         self.0.check_open()?;
         args.check(&self.0.options.limits, |language| self.0.has(language))?;
-        Ok(Execution::begin(Arc::clone(&self.0), args, options))
+        Ok(Execution::begin(Arc::clone(&self.0), args, options, cause))
     }
 
     /// The name, the description and the JSON Schema of the tool, for the model.
@@ -356,10 +365,7 @@ impl Kernels {
     ) -> Result<&mut JsKernel, Error> {
         let kernel = match self.js.take() {
             Some(kernel) => kernel,
-            None => JsKernel::open(
-                &options.js.clone().unwrap_or_default(),
-                functions.tools.names().into_iter().map(str::to_owned).collect(),
-            )?,
+            None => JsKernel::open(&options.js.clone().unwrap_or_default(), functions.helpers())?,
         };
         Ok(self.js.insert(kernel))
     }
@@ -371,6 +377,9 @@ impl Kernels {
         language: Language,
         cell: &Cell<'_>,
     ) -> Ended {
+        if let Some(cause) = cell.end.cause() {
+            return Ended::before(cause);
+        }
         let unavailable =
             |reason: &str| Ended::refused("Unavailable", words::unavailable(language, reason));
         match language {

@@ -68,6 +68,8 @@ pub struct PyOptions {
     pub interpreter: Option<PathBuf>,
     /// The number of cells of a kernel.
     pub mode: Mode,
+    /// The working directory, which is on `sys.path`; by default a folder of the kernel's own, which goes with the kernel.
+    pub working_folder: Option<PathBuf>,
     /// Folders that are added to `sys.path`.
     pub path: Vec<PathBuf>,
     /// The most memory of a kernel, 2 GiB. On Linux: of its data, and of its resident pages.
@@ -176,6 +178,10 @@ limits! {
     host_calls: 64, 1..=10_000;
     /// The calls of `llm` in one cell, 200.
     llm_calls: 200, 0..=MOST;
+    /// The functions that `parallel` and `pipeline` run at once, 4, unless their cell says otherwise.
+    concurrency: 4, 1..=1_000;
+    /// The most that a cell may say, 16.
+    max_concurrency: 16, 1..=1_000;
 }
 
 impl Default for NotebookOptions {
@@ -210,6 +216,7 @@ impl Default for PyOptions {
         Self {
             interpreter: None,
             mode: Mode::Session,
+            working_folder: None,
             path: Vec::new(),
             memory_limit_bytes: 2 << 30,
             frame_bytes: 64 << 20,
@@ -339,6 +346,7 @@ impl PyOptions {
         };
         let count = |key, least, default| Ok(group.count(key, least, MOST)?.unwrap_or(default));
         Ok(Self {
+            working_folder: None,
             interpreter: group.text("interpreter")?.map(PathBuf::from),
             mode,
             path: group.texts("path")?.unwrap_or_default().into_iter().map(PathBuf::from).collect(),

@@ -131,24 +131,31 @@ impl Record {
 
     /// Takes a displayed image in Base64. One that is none, that is too large, or one too many, is left out, and the text
     /// says so.
-    pub(crate) fn image(&self, image: Image) {
-        self.change(|inside, shared| {
-            let limits = &shared.limits;
-            let bytes = image.data.len() as u64 / 4 * 3;
-            if bytes > limits.image_bytes {
-                let text = format!("[image of {} bytes left out]", grouped(bytes));
-                return inside.screen.block(&text);
-            }
-            if let Err(fault) = image.check() {
-                return inside.screen.block(&format!("[image left out: {fault}]"));
-            }
-            let images = shared.images.fetch_add(1, Ordering::Relaxed) as u64;
-            if images >= limits.images {
-                let text = format!("[image left out: more than {} in one call]", limits.images);
-                return inside.screen.block(&text);
-            }
-            inside.parts.push(Part::Other(Output::Image(image)));
-        });
+    pub(crate) fn displayed_image(&self, image: Image) {
+        if let Err(text) = self.image(image) {
+            self.change(|inside, _| inside.screen.block(&text));
+        }
+    }
+
+    /// Takes an image in Base64.
+    ///
+    /// # Errors
+    /// The text about an image that is left out.
+    pub(crate) fn image(&self, image: Image) -> Result<(), String> {
+        let limits = &self.shared.limits;
+        let bytes = image.data.len() as u64 / 4 * 3;
+        if bytes > limits.image_bytes {
+            return Err(format!("[image of {} bytes left out]", grouped(bytes)));
+        }
+        if let Err(fault) = image.check() {
+            return Err(format!("[image left out: {fault}]"));
+        }
+        let images = self.shared.images.fetch_add(1, Ordering::Relaxed) as u64;
+        if images >= limits.images {
+            return Err(format!("[image left out: more than {} in one call]", limits.images));
+        }
+        self.change(|inside, _| inside.parts.push(Part::Other(Output::Image(image))));
+        Ok(())
     }
 
     /// Takes a status event. Of too many the newest stay.

@@ -133,7 +133,7 @@ pub struct CellResult {
     pub work_ms: f64,
     /// 0 or 1; absent if it was ended from outside, and while it has not ended.
     pub exit_code: Option<u8>,
-    /// What its calls of host functions did: `{ op: 'tool', name, ok, ms }`.
+    /// The effects of its calls of host functions: `{ op: 'tool', name, ok, ms }`.
     pub status_events: Vec<Json>,
     /// Whether a part of its output is markdown.
     pub markdown: bool,

@@ -38,6 +38,7 @@ impl Tool {
         if has_js {
             lines.push("JavaScript or TypeScript: top-level `await` and `return` work. The value of a last statement that is an expression is shown. `display(value)` shows more, and `print` writes text. It is a sandbox: there is no file system, no network and no `require`.".to_owned());
         }
+        lines.extend(parallel_lines(has_py, has_js, limits));
         lines.extend(function_lines(has_py, has_js, functions));
         lines.push(format!(
             "A cell has {} seconds, or its `timeout` (1 to {}). `reset: true` gives it an empty kernel.",
@@ -49,6 +50,32 @@ impl Tool {
             input_schema: schema(has_py, has_js, limits),
         }
     }
+}
+
+/// The helpers that run functions of a cell at once.
+fn parallel_lines(has_py: bool, has_js: bool, limits: &Limits) -> Vec<String> {
+    let (usual, most) = (limits.concurrency.min(limits.max_concurrency), limits.max_concurrency);
+    let line = |language: &str, parallel: &str, pipeline: &str| {
+        format!(
+            "{language}: {parallel} runs functions at once, {usual} unless `concurrency` says otherwise and at most {most}, and gives their results in order; {pipeline} takes each item through functions of `(value, index)`. The first error ends both."
+        )
+    };
+    let mut lines = Vec::new();
+    if has_py {
+        lines.push(line(
+            "Python",
+            "`parallel([lambda: …], concurrency=…)`",
+            "`pipeline(items, *stages, concurrency=…)`",
+        ));
+    }
+    if has_js {
+        lines.push(line(
+            "JavaScript",
+            "`await parallel([() => …], { concurrency })`",
+            "`await pipeline(items, ...stages, { concurrency })`",
+        ));
+    }
+    lines
 }
 
 /// The functions of the host.

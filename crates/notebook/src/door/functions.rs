@@ -16,6 +16,7 @@ use crate::{
     CellTool, HostAnswer, Llm, LlmOptions, Misuse, NotebookOptions,
     door::{data, fields, message, message_of, name_of},
     given::spelled,
+    host::value::refuse_links,
 };
 
 /// The option in which a face hands over the function that it is told of aborted calls by.
@@ -104,7 +105,7 @@ impl Foreign {
         let root = name.to_owned();
         let mut tool = CellTool::new(name, move |args, _signal| {
             let (foreign, callback, root) = (foreign.clone(), callback.clone(), root.clone());
-            async move { foreign.call(&callback, vec![message(&args)], &root).await }
+            async move { foreign.call(&callback, vec![args], &root).await }
         });
         let Given::Object(given_fields) = given else { return Ok(tool) };
         let stops_clock = spelled("stops_clock", spelling);
@@ -155,14 +156,8 @@ impl Foreign {
         let answer = callback.call(&args).await;
         abort.is_answered = true;
         let value = answer.map_err(|thrown| error_of(&thrown))?;
-        let refused = |message: String| HostError::new("TypeError", message);
-        let given =
-            Given::read(&value, None).map_err(|error| refused(error.message().to_owned()))?;
-        if given == Given::Undefined {
-            return Ok(None);
-        }
-        let path = isolane::answer_of(root);
-        data(&given, &path).map(Some).map_err(|misuse| refused(misuse.message().to_owned()))
+        refuse_links(&value, &isolane::answer_of(root))?;
+        Ok(value)
     }
 }
 

@@ -15,7 +15,7 @@ use serde_json::{Map, Value as Json, json};
 use self::functions::Functions;
 use crate::{
     Args, Backend, CallResult, ExecuteOptions, Language, Misuse, Notebook, NotebookOptions,
-    OnUpdate, given::spelled,
+    OnUpdate, given::spelled, kernels::Cause,
 };
 
 /// Opens a notebook for a face. The functions among the options are those of `js.globals`, `js.imports`, `tools` and
@@ -50,8 +50,8 @@ impl System for Door {
         match method {
             "execute" => {
                 let cells = Args::from_json(&data(&next(), "args")?)?;
-                let options = self::options(&next(), caller, spelling)?;
-                let execution = self.notebook.execute(cells, options)?;
+                let (options, cause) = self::options(&next(), caller, spelling)?;
+                let execution = self.notebook.begin(cells, options, cause)?;
                 let (terminator, ended) = (execution.terminator(), caller.terminated());
                 Ok(Called::new(async move {
                     tokio::pin!(execution);
@@ -125,7 +125,7 @@ fn answered<T: Send + 'static>(
 }
 
 /// A value that is JSON; misuse names the place of what is none.
-fn data(given: &Given, path: &str) -> Result<Json, Misuse> {
+pub(crate) fn data(given: &Given, path: &str) -> Result<Json, Misuse> {
     if let Some(json) = given.json() {
         return Ok(if given.is_absent() && path == "options" { json!({}) } else { json });
     }
@@ -217,21 +217,32 @@ fn language(given: &Given) -> Result<Language, Misuse> {
     }
 }
 
-/// The options of a call. A face has seen to `signal`.
-fn options(given: &Given, caller: &Caller, spelling: Spelling) -> Result<ExecuteOptions, Misuse> {
+/// The option in which a face hands over the reason of a signal that is aborted before the call.
+const ABORTED: &str = "$aborted";
+
+/// The options of a call, and why it has ended already. A face has seen to `signal`.
+fn options(
+    given: &Given,
+    caller: &Caller,
+    spelling: Spelling,
+) -> Result<(ExecuteOptions, Option<Cause>), Misuse> {
     let key = spelled("on_update", spelling);
     let mut names = vec![key.clone()];
     if spelling == Spelling::Camel {
         names.push("signal".to_owned());
     }
     let given = fields(given, "options")?;
-    if let Some((unknown, _)) = given.iter().find(|(name, _)| *name != key) {
+    if let Some((unknown, _)) = given.iter().find(|(name, _)| *name != key && name != ABORTED) {
         let text = unknown_name("", unknown, &names);
         return Err(Misuse::new(unknown, &format!(": {}", text.message())));
     }
-    let on_update =
-        given.first().map_or(Ok(None), |(_, value)| on_update(value, caller, spelling))?;
-    Ok(ExecuteOptions { on_update })
+    let value = |key: &str| given.iter().find(|(name, _)| name == key).map(|(_, value)| value);
+    let on_update = value(&key).map_or(Ok(None), |value| on_update(value, caller, spelling))?;
+    let cause = match value(ABORTED) {
+        Some(Given::Text(reason)) => Some(Cause::Caller(Some(reason.clone()))),
+        _ => None,
+    };
+    Ok((ExecuteOptions { on_update }, cause))
 }
 
 /// The receiver of updates, which a face gives as a function.

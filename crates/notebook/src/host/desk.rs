@@ -1,6 +1,6 @@
 //! The desk of a cell: answers the calls of the host's functions that its code makes.
 //!
-//! In: calls with a name and arguments of JSON. Out: answers or errors, status events in the record of the cell, a clock that
+//! In: calls with a name and arguments. Out: answers or errors, status events in the record of the cell, a clock that
 //! stands still, and signals for the host when the cell is ended. A cell cannot make the host hold more than a bound.
 
 use std::sync::{
@@ -8,20 +8,24 @@ use std::sync::{
     atomic::{AtomicU64, AtomicUsize, Ordering},
 };
 
-use isolane::HostError;
-use serde_json::{Value as Json, json};
+use isolane::{HostError, Value};
+use serde_json::json;
 use tokio::{sync::Semaphore, time::Instant};
 use tokio_util::sync::CancellationToken;
 
-use super::{HostAnswer, HostTools, Llm, answer, llm};
+use super::{HostAnswer, HostTools, Llm, answer, llm, value};
 use crate::{
     Limits,
     clock::Clock,
     record::{Record, usize_of},
 };
 
-/// The bytes of arguments, as text, that the unanswered calls of one cell may hold in the host.
-const MOST_HELD_BYTES: usize = 16 << 20;
+/// The bytes of arguments, as they cross, that the unanswered calls of one cell may hold in the host.
+pub(crate) const MOST_HELD_BYTES: usize = 16 << 20;
+
+/// The bytes that the arguments of one call may take once they are read. Small objects take far more than they do as they
+/// cross.
+const MOST_READ_BYTES: usize = 256 << 20;
 
 /// The bytes that a call costs besides.
 const CALL_BYTES: usize = 1 << 10;
@@ -34,12 +38,29 @@ pub(crate) struct Functions {
     llm_calls: u64,
     /// The calls of one cell that the host works on at once.
     places: usize,
+    concurrency: [u64; 2],
+}
+
+/// The facts that a kernel makes its helpers of.
+#[derive(Clone, Debug)]
+pub(crate) struct Helpers {
+    /// The names of tools.
+    pub(crate) tools: Vec<String>,
+    /// How many functions `parallel` and `pipeline` run at once, and the most that a cell may say.
+    pub(crate) concurrency: [u64; 2],
 }
 
 impl Functions {
     pub(crate) fn new(tools: HostTools, llm: Option<Llm>, limits: &Limits) -> Self {
         let places = usize_of(limits.host_calls).min(Semaphore::MAX_PERMITS);
-        Self { tools, llm, llm_calls: limits.llm_calls, places }
+        let most = limits.max_concurrency;
+        let concurrency = [limits.concurrency.min(most), most];
+        Self { tools, llm, llm_calls: limits.llm_calls, places, concurrency }
+    }
+
+    pub(crate) fn helpers(&self) -> Helpers {
+        let tools = self.tools.names().into_iter().map(str::to_owned).collect();
+        Helpers { tools, concurrency: self.concurrency }
     }
 
     pub(crate) fn has_llm(&self) -> bool {
@@ -66,20 +87,15 @@ pub(crate) struct HostCall {
     pub(crate) helper: String,
     /// The name of the tool.
     pub(crate) name: String,
-    pub(crate) args: Json,
-    /// The bytes of the arguments, about.
+    pub(crate) args: Value,
+    /// The bytes of the arguments as they cross, about.
     pub(crate) bytes: usize,
 }
 
 impl HostCall {
-    /// A call whose arguments are JSON text.
-    pub(crate) fn of_text(helper: String, name: String, text: &str) -> Result<Self, HostError> {
-        if text.len() > MOST_HELD_BYTES {
-            return Err(too_much());
-        }
-        let args = serde_json::from_str(text);
-        let args = args.map_err(|error| HostError::new("TypeError", format!("args: {error}")))?;
-        Ok(Self { helper, name, args, bytes: text.len() })
+    pub(crate) fn new(helper: String, name: String, args: Value) -> Self {
+        let bytes = value::crossing_bytes(&args);
+        Self { helper, name, args, bytes }
     }
 }
 
@@ -128,7 +144,9 @@ impl Desk {
         let before = self.held_bytes.fetch_add(bytes, Ordering::Relaxed);
         let held = Held(&self, bytes);
         let mut place = None;
-        let answer = if before.saturating_add(bytes) > MOST_HELD_BYTES {
+        let is_too_much = before.saturating_add(bytes) > MOST_HELD_BYTES
+            || call.args.held_bytes() > MOST_READ_BYTES;
+        let answer = if is_too_much {
             drop(call);
             Err(too_much())
         } else {
@@ -156,14 +174,13 @@ impl Desk {
         let (answer, mut event) = match helper.as_str() {
             "tool" => {
                 let tool = functions.tools.find(&name)?;
-                if !args.is_object() {
-                    return Err(HostError::new(
-                        "TypeError",
-                        format!("{name}: args must be an object"),
-                    ));
+                if !value::is_object(&args) {
+                    let message = format!("{name}: args must be an object");
+                    return Err(HostError::new("TypeError", message));
                 }
+                value::refuse_links(&args, &format!("{name}: args"))?;
                 if let Some(schema) = &tool.schema {
-                    schema.check(&name, &mut args)?;
+                    args = schema.check(&name, args)?;
                 }
                 let _still = tool.tool.stops_clock.then(|| self.stop_clock());
                 let asked = Self::ask(&signal, || tool.call(args, signal.clone())).await;
@@ -252,7 +269,7 @@ mod tests {
     fn desk(stops_clock: bool, limits: &Limits) -> (Arc<Desk>, Clock) {
         let mut slow = CellTool::new("slow", |_, _| async {
             sleep(Duration::from_secs(45)).await;
-            Ok(None)
+            Ok(Value::undefined())
         });
         slow.stops_clock = stops_clock;
         let tools = HostTools::new(&[slow]).expect("valid tools");
@@ -264,8 +281,8 @@ mod tests {
     }
 
     async fn slow(desk: &Arc<Desk>, bytes: usize) -> HostAnswer {
-        let call =
-            HostCall { helper: "tool".to_owned(), name: "slow".to_owned(), args: json!({}), bytes };
+        let args = crate::door::message(&json!({}));
+        let call = HostCall { helper: "tool".to_owned(), name: "slow".to_owned(), args, bytes };
         Arc::clone(desk).answer(call, ready).await
     }
 
@@ -273,7 +290,7 @@ mod tests {
     async fn the_clock_stands_still_for_tools_that_stop_it() {
         for (stops_clock, worked) in [(true, 0), (false, 45)] {
             let (desk, clock) = desk(stops_clock, &Limits::default());
-            assert_eq!(slow(&desk, 0).await, Ok(None));
+            assert_eq!(slow(&desk, 0).await, Ok(Value::undefined()));
             assert_eq!(clock.worked().as_secs(), worked);
         }
     }
@@ -282,7 +299,10 @@ mod tests {
     async fn calls_over_the_limit_wait() {
         let (desk, clock) = desk(false, &Limits { host_calls: 2, ..Limits::default() });
         let answers = tokio::join!(slow(&desk, 0), slow(&desk, 0), slow(&desk, 0));
-        assert_eq!(answers, (Ok(None), Ok(None), Ok(None)));
+        assert_eq!(
+            answers,
+            (Ok(Value::undefined()), Ok(Value::undefined()), Ok(Value::undefined()))
+        );
         assert_eq!(clock.worked().as_secs(), 90);
     }
 
@@ -291,8 +311,8 @@ mod tests {
         let (desk, _) = desk(false, &Limits::default());
         let half = MOST_HELD_BYTES / 2;
         let (first, second) = tokio::join!(slow(&desk, half), slow(&desk, half));
-        assert_eq!((first, second), (Ok(None), Err(too_much())));
-        assert_eq!(slow(&desk, half).await, Ok(None));
+        assert_eq!((first, second), (Ok(Value::undefined()), Err(too_much())));
+        assert_eq!(slow(&desk, half).await, Ok(Value::undefined()));
     }
 
     #[tokio::test(start_paused = true)]

@@ -4,12 +4,16 @@
 
 use std::{fmt, future::Future, sync::Arc};
 
-use isolane::{HostError, Spelling};
+use isolane::{HostError, Spelling, Value, value::Event};
 use serde_json::Value as Json;
 use tokio_util::sync::CancellationToken;
 
-use super::{HostAnswer, HostFuture};
-use crate::given::Group;
+use super::{
+    HostAnswer, HostFuture,
+    seen::{Seen, Segment},
+    value,
+};
+use crate::{door::message, given::Group};
 
 type Function = dyn Fn(String, LlmOptions) -> HostFuture + Send + Sync;
 
@@ -45,19 +49,22 @@ impl Llm {
         let Request { prompt, model, system, schema } = request;
         let has_schema = schema.is_some();
         let answer = (self.0)(prompt, LlmOptions { model, system, schema, signal }).await?;
-        match answer {
-            None | Some(Json::Null) => Err(HostError::new("Error", "llm gave an empty answer")),
-            Some(Json::String(text)) if text.trim().is_empty() => {
-                Err(HostError::new("Error", "llm gave an empty answer"))
-            }
-            Some(Json::String(text)) if has_schema => {
-                let parsed = serde_json::from_str(&text);
-                parsed.map(Some).map_err(|error| {
+        let text = value::as_text(&answer);
+        let is_nothing = matches!(answer.reader().event(), Ok(Event::Undefined | Event::Null));
+        if is_nothing || text.as_ref().is_some_and(|text| text.trim().is_empty()) {
+            return Err(HostError::new("Error", "llm gave an empty answer"));
+        }
+        match text {
+            Some(text) if has_schema => {
+                let parsed = serde_json::from_str::<Json>(&text);
+                parsed.map(|json| message(&json)).map_err(|error| {
                     HostError::new("SyntaxError", format!("the answer of llm is no JSON: {error}"))
                 })
             }
-            Some(value) if has_schema || value.is_string() => Ok(Some(value)),
-            Some(_) => Err(HostError::new("TypeError", "the answer of llm must be a string")),
+            None if !has_schema => {
+                Err(HostError::new("TypeError", "the answer of llm must be a string"))
+            }
+            _ => Ok(answer),
         }
     }
 }
@@ -78,10 +85,19 @@ pub(super) struct Request {
 
 impl Request {
     /// Reads `{ prompt, model?, system?, schema? }`.
-    pub(super) fn read(args: &Json) -> Result<Self, HostError> {
+    pub(super) fn read(args: &Value) -> Result<Self, HostError> {
         let refused = |message: String| HostError::new("TypeError", message);
+        let seen = Seen::new(args);
+        let seen = seen.ok_or_else(|| refused("llm: the arguments are too large".to_owned()))?;
+        if let Some((place, kind)) = seen.first_odd() {
+            let key = match place.first() {
+                Some(Segment::Key(key)) => key.as_str(),
+                _ => "args",
+            };
+            return Err(refused(format!("llm: {key} must be JSON, got {kind}")));
+        }
         let keys = ["prompt", "model", "system", "schema"];
-        let group = Group::new("", args, &keys, Spelling::Snake)
+        let group = Group::new("", &seen.json, &keys, Spelling::Snake)
             .map_err(|misuse| refused(format!("llm: {misuse}")))?;
         let text = |key: &str| match group.value(key) {
             None => Ok(None),

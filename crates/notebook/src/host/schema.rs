@@ -1,13 +1,24 @@
 //! The JSON Schema of a tool's arguments.
 //!
 //! In: arguments of a cell. Out: the same with the defaults of the schema, or the mistakes in them, each with its path.
+//! Nothing is coerced. A value that JSON does not have, such as a date, passes where the schema says nothing about it.
 
-use isolane::{HostError, Step};
+use isolane::{HostError, Step, Value};
 use jsonschema::{
     PatternOptions, ValidationError, Validator,
     paths::{Location, LocationSegment},
 };
+use serde::{
+    Deserialize, Deserializer, Serialize, Serializer,
+    de::{MapAccess, Visitor},
+};
 use serde_json::{Map, Value as Json};
+
+use super::{
+    seen::{Seen, Segment},
+    value,
+};
+use crate::door::message;
 
 /// The most mistakes that an error lists.
 const MOST_MISTAKES: usize = 10;
@@ -39,18 +50,18 @@ impl Schema {
     ///
     /// # Errors
     /// For the cell: the mistakes.
-    pub(crate) fn check(&self, tool: &str, args: &mut Json) -> Result<(), HostError> {
-        add_defaults(&self.source, args);
-        let mistakes: Vec<String> = self
-            .validator
-            .iter_errors(args)
-            .take(MOST_MISTAKES)
-            .map(|error| sentence(&error))
-            .collect();
-        if mistakes.is_empty() {
-            return Ok(());
+    pub(crate) fn check(&self, tool: &str, args: Value) -> Result<Value, HostError> {
+        let refused =
+            |message: &str| HostError::new("ToolInputError", format!("{tool}: {message}"));
+        let seen = Seen::new(&args);
+        let mut seen = seen.ok_or_else(|| refused("args nest too deeply or are too large"))?;
+        let is_complete = !add_defaults(&self.source, &mut seen.json);
+        let errors = self.validator.iter_errors(&seen.json).take(MOST_MISTAKES);
+        let mistakes: Vec<String> = errors.map(|error| sentence(&error, &seen)).collect();
+        if !mistakes.is_empty() {
+            return Err(refused(&mistakes.join("; ")));
         }
-        Err(HostError::new("ToolInputError", format!("{tool}: {}", mistakes.join("; "))))
+        Ok(if is_complete { args } else { with_defaults(&self.source, args) })
     }
 
     /// `{ query: string, limit?: integer }`, or nothing without properties.
@@ -87,28 +98,96 @@ fn kind(schema: &Json) -> String {
     }
 }
 
-/// Fills in the defaults of properties that are missing. It goes as deep as the schema does.
-fn add_defaults(schema: &Json, value: &mut Json) {
+/// Fills in the defaults of properties that are missing, and says whether there were any. It goes as deep as the schema does.
+fn add_defaults(schema: &Json, value: &mut Json) -> bool {
     let (Some(properties), Json::Object(fields)) =
         (schema.get("properties").and_then(Json::as_object), value)
     else {
-        return;
+        return false;
     };
-    for (name, property) in properties {
-        add_default(name, property, fields);
-    }
+    let added = properties.iter().map(|(name, property)| add_default(name, property, fields));
+    added.fold(false, |any, added| any | added)
 }
 
-fn add_default(name: &str, property: &Json, fields: &mut Map<String, Json>) {
+fn add_default(name: &str, property: &Json, fields: &mut Map<String, Json>) -> bool {
     if let Some(value) = fields.get_mut(name) {
-        add_defaults(property, value);
-    } else if let Some(default) = property.get("default") {
-        fields.insert(name.to_owned(), default.clone());
+        return add_defaults(property, value);
+    }
+    let Some(default) = property.get("default") else { return false };
+    fields.insert(name.to_owned(), default.clone());
+    true
+}
+
+/// As [`add_defaults`], for the value itself. An object that is completed is no longer shared with others in the value.
+fn with_defaults(schema: &Json, value: Value) -> Value {
+    let Some(properties) = schema.get("properties").and_then(Json::as_object) else { return value };
+    if !value::is_object(&value) {
+        return value;
+    }
+    let Ok(Fields(mut fields)) = value.deserialize() else { return value };
+    for (name, property) in properties {
+        let known = fields.iter_mut().find(|(known, _)| known == name);
+        match (known, property.get("default")) {
+            (Some((_, inner)), Some(default)) if *inner == Value::undefined() => {
+                *inner = message(default);
+            }
+            (Some((_, inner)), _) => *inner = with_defaults(property, std::mem::take(inner)),
+            (None, Some(default)) => fields.push((name.clone(), message(default))),
+            (None, None) => {}
+        }
+    }
+    Value::serialize(&Fields(fields)).unwrap_or(value)
+}
+
+/// The properties of an object, in their order.
+struct Fields(Vec<(String, Value)>);
+
+impl Serialize for Fields {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_map(self.0.iter().map(|(key, value)| (key, value)))
     }
 }
 
-fn sentence(error: &ValidationError<'_>) -> String {
-    format!("{}: {}", shown(&path(error.instance_path())), shown(&error.to_string()))
+impl<'de> Deserialize<'de> for Fields {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Properties;
+
+        impl<'de> Visitor<'de> for Properties {
+            type Value = Fields;
+
+            fn expecting(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                out.write_str("an object")
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Fields, A::Error> {
+                let mut fields = Vec::new();
+                while let Some(field) = map.next_entry()? {
+                    fields.push(field);
+                }
+                Ok(Fields(fields))
+            }
+        }
+
+        deserializer.deserialize_map(Properties)
+    }
+}
+
+/// The sentence about a mistake. A value that JSON does not have is named by its kind.
+fn sentence(error: &ValidationError<'_>, args: &Seen) -> String {
+    let place = shown(&path(error.instance_path()));
+    let text = match args.odd_at(&segments(error.instance_path())) {
+        Some(kind) => error.masked_with(kind).to_string(),
+        None => error.to_string(),
+    };
+    format!("{place}: {}", shown(&text))
+}
+
+fn segments(location: &Location) -> Vec<Segment> {
+    let segment = |segment| match segment {
+        LocationSegment::Property(name) => Segment::Key(name.into_owned()),
+        LocationSegment::Index(index) => Segment::Index(index),
+    };
+    location.into_iter().map(segment).collect()
 }
 
 fn path(location: &Location) -> String {
@@ -146,10 +225,10 @@ mod tests {
 
     #[test]
     fn defaults_are_filled_in_and_mistakes_named() {
-        let mut args = json!({ "query": "a" });
-        schema().check("search", &mut args).expect("no mistake");
-        assert_eq!(args, json!({ "query": "a", "limit": 5 }));
-        let error = schema().check("search", &mut json!({ "limit": "x" })).expect_err("mistakes");
+        let args = schema().check("search", message(&json!({ "query": "a" }))).expect("no mistake");
+        assert_eq!(args, message(&json!({ "query": "a", "limit": 5 })));
+        let mistaken = message(&json!({ "limit": "x" }));
+        let error = schema().check("search", mistaken).expect_err("mistakes");
         assert_eq!(error.name, "ToolInputError");
         let mistakes = [
             "search: ",

@@ -5,25 +5,25 @@
 
 use std::{fmt, future::Future, pin::Pin, sync::Arc};
 
-use isolane::HostError;
+use isolane::{HostError, Value};
 use serde_json::Value as Json;
 use tokio_util::sync::CancellationToken;
 
 use super::schema::Schema;
 use crate::{Misuse, given::wrong_type};
 
-/// The answer of a function of the host: a value, `None` for none, or the error that its cell sees.
-pub type HostAnswer = Result<Option<Json>, HostError>;
+/// The answer of a function of the host: a value, without functions and promises, or the error that its cell sees.
+pub type HostAnswer = Result<Value, HostError>;
 
 /// The future of an answer.
 pub type HostFuture = Pin<Box<dyn Future<Output = HostAnswer> + Send>>;
 
-type Function = dyn Fn(Json, CancellationToken) -> HostFuture + Send + Sync;
+type Function = dyn Fn(Value, CancellationToken) -> HostFuture + Send + Sync;
 
 /// A tool of cells, called as `tool.<name>(args)`.
 #[derive(Clone)]
 pub struct CellTool {
-    /// Any text. In cells, runs of characters that no identifier has are `_`.
+    /// Any text. In cells, runs of characters that no identifier may have are `_`.
     pub name: String,
     /// For the model.
     pub description: Option<String>,
@@ -35,11 +35,12 @@ pub struct CellTool {
 }
 
 impl CellTool {
-    /// A tool of a function. The function gets the arguments, an object, and a signal that is cancelled when nobody waits
-    /// for the answer any more, such as at the end of the cell from outside. It must not block.
+    /// A tool of a function. The function gets the arguments, an object, as the cell gave them ([`Value::deserialize`] reads
+    /// them), and a signal that is cancelled when nobody waits for the answer any more, such as at the end of the cell from
+    /// outside. It must not block.
     pub fn new<F>(
         name: impl Into<String>,
-        call: impl Fn(Json, CancellationToken) -> F + Send + Sync + 'static,
+        call: impl Fn(Value, CancellationToken) -> F + Send + Sync + 'static,
     ) -> Self
     where
         F: Future<Output = HostAnswer> + Send + 'static,
@@ -134,7 +135,7 @@ impl HostTools {
 
 impl HostTool {
     /// Calls its function.
-    pub(crate) fn call(&self, args: Json, signal: CancellationToken) -> HostFuture {
+    pub(crate) fn call(&self, args: Value, signal: CancellationToken) -> HostFuture {
         (self.tool.call)(args, signal)
     }
 
@@ -163,7 +164,8 @@ fn safe_name(name: &str) -> String {
     let mut safe = String::new();
     let mut is_run = false;
     for letter in name.chars() {
-        let fits = letter.is_ascii_alphanumeric() || letter == '_';
+        // All that Python permits, JavaScript does too.
+        let fits = unicode_ident::is_xid_continue(letter);
         if fits {
             safe.push(letter);
         } else if !is_run {
@@ -171,7 +173,8 @@ fn safe_name(name: &str) -> String {
         }
         is_run = !fits;
     }
-    if safe.is_empty() || safe.starts_with(|first: char| first.is_ascii_digit()) {
+    let begins = |first: char| first == '_' || unicode_ident::is_xid_start(first);
+    if !safe.starts_with(begins) {
         safe.insert(0, '_');
     }
     if RESERVED.split_whitespace().any(|word| word == safe) {
@@ -186,8 +189,19 @@ mod tests {
 
     #[test]
     fn names_are_identifiers() {
-        let names = ["search", "get-the  page", "2x", "import", "", "Größe"];
-        let safe = ["search", "get_the_page", "_2x", "import_", "_", "Gr_e"];
+        let names =
+            ["search", "get-the  page", "2x", "import", "", "Größe", "天气 查询", "\u{301}", "$a"];
+        let safe = [
+            "search",
+            "get_the_page",
+            "_2x",
+            "import_",
+            "_",
+            "Größe",
+            "天气_查询",
+            "_\u{301}",
+            "_a",
+        ];
         assert_eq!(names.map(safe_name), safe);
     }
 }

@@ -97,6 +97,11 @@ impl Ended {
         Self { cause: None, error: None, state: "kept", state_text: None }
     }
 
+    /// It was ended from outside before it began.
+    pub(crate) fn before(cause: Cause) -> Self {
+        Self { cause: Some(cause), ..Self::well() }
+    }
+
     /// It failed by an error that is not of its code.
     pub(crate) fn refused(name: &str, message: String) -> Self {
         let error =

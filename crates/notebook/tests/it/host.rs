@@ -5,6 +5,7 @@ use std::{
     sync::mpsc,
 };
 
+use isolane::Value;
 use isolane_notebook::{
     CellTool, ExecuteOptions, HostError, Language, Llm, Notebook, NotebookOptions, PyOptions,
 };
@@ -12,13 +13,18 @@ use serde_json::{Value as Json, json};
 
 use crate::support::{cells, has_python, run};
 
+fn value(json: &Json) -> Value {
+    Value::serialize(json).expect("JSON is a value")
+}
+
 /// The tools of cases with `host`.
 pub(crate) fn tools() -> Vec<CellTool> {
-    let mut add_up = CellTool::new("add-up", |args: Json, _| {
+    let mut add_up = CellTool::new("add-up", |args: Value, _| {
+        let args: Json = args.deserialize().expect("numbers and a text");
         let numbers = args["numbers"].as_array().cloned().unwrap_or_default();
         let sum: i64 = numbers.iter().filter_map(Json::as_i64).sum();
         let text = format!("{}: {sum}", args["label"].as_str().unwrap_or_default());
-        ready(Ok(Some(text.into())))
+        ready(Ok(value(&text.into())))
     });
     let input = json!({
         "type": "object",
@@ -37,13 +43,24 @@ pub(crate) fn tools() -> Vec<CellTool> {
         "details": 1,
     });
     let refusal = json!({ "content": [{ "type": "text", "text": "not today" }], "isError": true });
+    let odd_picture = json!({
+        "content": [
+            { "type": "text", "text": "a chart" },
+            { "type": "image", "data": "AQID", "mimeType": "text/plain" },
+        ],
+    });
+    let mut never = CellTool::new("never", |_, _| pending());
+    never.stops_clock = true;
     vec![
-        CellTool::new("echo", |args, _| ready(Ok(Some(args)))),
+        CellTool::new("echo", |args, _| ready(Ok(args))),
         add_up,
         CellTool::new("fail", |_, _| ready(Err(HostError::new("TypeError", "no such row")))),
-        CellTool::new("picture", move |_, _| ready(Ok(Some(picture.clone())))),
-        CellTool::new("refuse", move |_, _| ready(Ok(Some(refusal.clone())))),
-        CellTool::new("nothing", |_, _| ready(Ok(None))),
+        CellTool::new("picture", move |_, _| ready(Ok(value(&picture)))),
+        CellTool::new("refuse", move |_, _| ready(Ok(value(&refusal)))),
+        CellTool::new("nothing", |_, _| ready(Ok(Value::undefined()))),
+        CellTool::new("odd-picture", move |_, _| ready(Ok(value(&odd_picture)))),
+        CellTool::new("grüße", |_, _| ready(Ok(value(&"hallo".into())))),
+        never,
     ]
 }
 
@@ -56,7 +73,7 @@ pub(crate) fn llm() -> Llm {
             (None, "") => String::new(),
             (None, prompt) => format!("{}: {prompt}{system}", options.model),
         };
-        ready(Ok(Some(text.into())))
+        ready(Ok(value(&text.into())))
     })
 }
 
@@ -115,18 +132,32 @@ fn a_kernel_that_forges_calls_ends_alone() {
 import gc
 channel = next(found for found in gc.get_objects() if type(found).__name__ == "Channel")
 for number in (77, 77, 2**63):
-    channel.message({"type": "call", "id": number, "helper": "x" * 1000, "name": "", "args": 1}, 77)
+    channel.call({"id": number, "helper": "x" * 1000, "name": ""}, b"\x01", [])
 tool.echo(a=1)
 "#;
     assert_eq!(run(&notebook, &[(Language::Py, code)]).text, "{\"a\":1}");
-    let code = r#"channel.message({"type": "call", "id": "1", "helper": "tool", "name": "echo", "args": {}}, 1)
-import time
-time.sleep(600)"#;
-    let text = run(&notebook, &[(Language::Py, code)]).text;
-    assert!(
-        text.contains("Python ended unexpectedly (malformed frame); its state was lost."),
-        "{text}"
-    );
+    // Calls that are none: a number that is text, nothing as the arguments, a function, a Map of four thousand million entries
+    // that are not there, arrays in one another without an end, a blob that nothing names.
+    let calls = [
+        r#"{"id": "1", "helper": "tool", "name": "echo"}, b"\x11\x00", []"#,
+        r#"{"id": 1, "helper": "tool", "name": "echo"}, b"", []"#,
+        r#"{"id": 1, "helper": "tool", "name": "echo"}, b"\x1b\x00\x00\x00\x00\x07\x00", []"#,
+        r#"{"id": 1, "helper": "tool", "name": "echo"}, b"\x14\xff\xff\xff\xff\x0f", []"#,
+        r#"{"id": 1, "helper": "tool", "name": "echo"}, b"\x12\x01" * (4 << 20), []"#,
+        r#"{"id": 1, "helper": "tool", "name": "echo"}, b"\x01" * 9, [b"x"]"#,
+    ];
+    for call in calls {
+        let code = format!(
+            "import gc, time\nchannel = next(found for found in gc.get_objects() if type(found).__name__ == 'Channel')\n\
+             channel.call({call})\ntime.sleep(600)"
+        );
+        let ended = run(&notebook, &[(Language::Py, &code)]).text;
+        assert!(
+            ended.contains("Python ended unexpectedly (malformed frame); its state was lost."),
+            "{call}: {ended}"
+        );
+        notebook.reset(Language::Py).expect("it is open").wait().expect("it is reset");
+    }
     assert_eq!(run(&notebook, &[(Language::Py, "1 + 1")]).text, "2");
 }
 
@@ -149,7 +180,7 @@ fn tools_and_llm_are_described() {
 
 #[test]
 fn two_tools_with_one_name_are_misuse() {
-    let tool = |name: &str| CellTool::new(name, |_, _| ready(Ok(None)));
+    let tool = |name: &str| CellTool::new(name, |_, _| ready(Ok(Value::undefined())));
     let misuse = |tools: Vec<CellTool>| {
         let options = NotebookOptions { tools, ..NotebookOptions::default() };
         Notebook::new(options).expect_err("misuse").to_string()

@@ -1,14 +1,25 @@
-// Names that cells see besides the language: `display`, `print`, and the functions of the host, `tool` and `llm`.
+// Names that cells see besides the language: `display`, `print`, `parallel`, `pipeline`, and the functions of the host, `tool`
+// and `llm`.
 //
-// In: values, arguments. Out: calls of the host with JSON text, and logs: `print` calls the console, and so does `display`,
+// In: values, arguments. Out: calls of the host, and logs: `print` calls the console, and so does `display`,
 // with a mark that the host knows. The console copies values, and shows as text what cannot be copied; no other function of
 // a session can do that. An image that is none throws here, where its cell can see it; the host checks images again, since
 // code may change what this one calls.
-const { display, print, tool, llm } = await (async (console, mark, names) => {
+const { display, print, tool, llm, parallel, pipeline } = await (async (console, mark, names, usual, most) => {
   'use strict';
-  const { stringify } = JSON;
   const { call: send } = await import(MARK);
-  const call = async (helper, name, args) => send(helper, name, stringify(args) ?? 'null');
+  const call = async (helper, name, args) => {
+    let answer;
+    try {
+      answer = send(helper, name, args);
+    } catch (error) {
+      // The arguments cannot cross. They are the third of the call.
+      const { message } = error;
+      if (typeof message === 'string') error.message = message.replace('arguments[2]', () => `${name || helper}: args`);
+      throw error;
+    }
+    return answer;
+  };
   const { log, debug } = console;
   const base64 = /^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$/;
   const imageType = /^image\/[A-Za-z0-9.+-]{1,64}$/;
@@ -37,16 +48,64 @@ const { display, print, tool, llm } = await (async (console, mark, names) => {
   // Names that the language or a console asks any value for.
   const asked = new Set(['then', 'toJSON', 'constructor', 'prototype', 'toString', 'valueOf']);
   const tools = { __proto__: null };
-  for (const name of names) tools[name] = (args = {}) => call('tool', name, args);
+  for (const name of names) tools[name] = { [name]: (args = {}) => call('tool', name, args) }[name];
+  const text = () => `[tools of the host, called as tool.name({ … }): ${names.join(', ') || 'none'}]`;
   const tool = new Proxy(Object.freeze(tools), {
     get(target, name) {
+      if (name === Symbol.toPrimitive) return text;
       if (typeof name === 'symbol' || name in target || asked.has(name)) return target[name];
       const there = names.length === 0 ? 'this notebook has no tools' : `there are ${names.join(', ')}`;
       throw new TypeError(`there is no tool '${name.slice(0, 100)}'; ${there}`);
     },
   });
+  const functionsOf = (helper, name, given) => {
+    const functions = [...given];
+    for (let at = 0; at < functions.length; at += 1) {
+      if (typeof functions[at] === 'function') continue;
+      throw new TypeError(`${helper}: ${name}[${at}] must be a function, got ${shown(functions[at])}`);
+    }
+    return functions;
+  };
+  const limitOf = (helper, { concurrency = usual, ...others } = {}) => {
+    for (const key of keys(others)) throw new TypeError(`${helper}: unknown option '${key}'; there is 'concurrency'`);
+    if (Number.isInteger(concurrency) && concurrency >= 1) return Math.min(concurrency, most);
+    throw new RangeError(`${helper}: concurrency must be a whole number of at least 1, got ${String(concurrency)}`);
+  };
+  // The results of so many pieces of work, in order. The first error rejects, and nothing begins after it.
+  const all = async (count, limit, act) => {
+    const results = Array.from({ length: count });
+    let [next, hasFailed] = [0, false];
+    const work = async () => {
+      while (next < count && !hasFailed) {
+        const at = next;
+        next += 1;
+        try {
+          results[at] = await act(at);
+        } catch (error) {
+          hasFailed = true;
+          throw error;
+        }
+      }
+    };
+    await Promise.all(Array.from({ length: Math.min(limit, count) }, work));
+    return results;
+  };
   return {
     tool,
+    async parallel(thunks, options) {
+      const functions = functionsOf('parallel', 'thunks', thunks);
+      return all(functions.length, limitOf('parallel', options), (at) => functions[at]());
+    },
+    async pipeline(items, ...stages) {
+      const last = stages.at(-1);
+      const options = typeof last === 'object' && last !== null ? stages.pop() : undefined;
+      const [values, functions] = [[...items], functionsOf('pipeline', 'stages', stages)];
+      return all(values.length, limitOf('pipeline', options), async (at) => {
+        let value = values[at];
+        for (const stage of functions) value = await stage(value, at);
+        return value;
+      });
+    },
     llm: (prompt, options) => call('llm', '', { ...options, prompt }),
     display(...values) {
       for (let at = 0; at < values.length; at += 1) {
@@ -60,5 +119,5 @@ const { display, print, tool, llm } = await (async (console, mark, names) => {
       log(...values);
     },
   };
-})(console, MARK, TOOLS);
+})(console, MARK, TOOLS, CONCURRENCY);
 null

@@ -12,9 +12,9 @@ use std::{
 };
 
 use isolane::{
-    CallRequest, CellOptions, CellRequest, Error, ExecutionLog, ExecutionResult, HostError,
-    HostFunction, Inputs, LogLevel, RunInterceptor, Runtime, Session, SessionInterceptor,
-    SessionOptions, SessionState, Status, Value, ValueFrom, console_line, value::Event,
+    CallRequest, CellOptions, CellRequest, Error, ExecutionLog, ExecutionResult, HostFunction,
+    Inputs, LogLevel, RunInterceptor, Runtime, Session, SessionInterceptor, SessionOptions,
+    SessionState, Status, Value, ValueFrom, console_line, value::Event,
 };
 use uuid::Uuid;
 
@@ -22,10 +22,9 @@ use super::{Cause, Cell, Ended};
 use crate::{
     CellError, JsOptions,
     clock::Clock,
-    door::message,
     host::{
         Desk,
-        desk::{HostCall, no_cell},
+        desk::{Helpers, HostCall, no_cell},
     },
     record::Record,
     text::{screen::Stream, words},
@@ -51,8 +50,7 @@ pub(crate) struct JsKernel {
     count: u32,
     /// The code of the last cells, by their names.
     codes: VecDeque<(String, String)>,
-    /// The names of tools.
-    tools: Vec<String>,
+    helpers: Helpers,
     /// The desk of the cell that runs.
     desk: Arc<Mutex<Option<Arc<Desk>>>>,
 }
@@ -75,14 +73,14 @@ impl JsKernel {
     ///
     /// # Errors
     /// Options that the session refuses, or a runtime that is closed.
-    pub(crate) fn open(options: &JsOptions, tools: Vec<String>) -> Result<Self, Error> {
+    pub(crate) fn open(options: &JsOptions, helpers: Helpers) -> Result<Self, Error> {
         let cells = Arc::new(Cells::default());
         let interceptor = Arc::clone(&cells) as Arc<dyn SessionInterceptor>;
         let runtime = options.runtime.clone().unwrap_or_else(Runtime::shared);
         let mark = Uuid::new_v4().to_string();
         let desk = Arc::default();
         let mut imports = options.imports.clone();
-        // Under a name that no cell guesses. Who guesses it can do no more than with `tool` and `llm`.
+        // Under a name that no cell guesses. A cell that guesses it can do no more than with `tool` and `llm`.
         imports.insert(mark.clone(), Inputs::new().with("call", call_function(&desk)));
         let session_options = SessionOptions {
             imports,
@@ -100,7 +98,7 @@ impl JsKernel {
             Ok(request)
         })?;
         let codes = VecDeque::new();
-        Ok(Self { session, cells, is_ready: false, mark, count: 0, codes, tools, desk })
+        Ok(Self { session, cells, is_ready: false, mark, count: 0, codes, helpers, desk })
     }
 
     /// Runs a cell to its end.
@@ -123,7 +121,8 @@ impl JsKernel {
             CellOptions { filename: Some(name), ..CellOptions::default() },
             Recording { record: Some(cell.record.clone()), mark: self.mark.clone() },
         );
-        let terminator = execution.terminator();
+        let (terminator, meter) = (execution.terminator(), execution.meter());
+        clock.measure(move || meter.computed());
         let mut cause = None;
         let result = {
             tokio::pin!(execution);
@@ -135,6 +134,8 @@ impl JsKernel {
                         cause = cell.end.ended() => cause,
                     }
                 } => {
+                    // While the cell can be measured.
+                    clock.worked();
                     cell.desk.end();
                     terminator.terminate(Some("ended from outside"));
                     cause = Some(ended);
@@ -155,8 +156,12 @@ impl JsKernel {
             return Ok(());
         }
         let mark = format!("'{}'", self.mark);
-        let names = serde_json::json!(self.tools).to_string();
-        let source = include_str!("bootstrap.js").replace("MARK", &mark).replace("TOOLS", &names);
+        let names = serde_json::json!(self.helpers.tools).to_string();
+        let [concurrency, most] = self.helpers.concurrency;
+        let source = include_str!("bootstrap.js")
+            .replace("MARK", &mark)
+            .replace("TOOLS", &names)
+            .replace("CONCURRENCY", &format!("{concurrency}, {most}"));
         let options = CellOptions {
             filename: Some(place::OWN_FILE.to_owned()),
             language: Some(isolane::Language::JavaScript),
@@ -200,6 +205,8 @@ impl JsKernel {
         let state = session.as_str();
         let state_text = Some(words::javascript_state(session).to_owned());
         if result.status == Status::Terminated && cause.is_some() {
+            // A cell that was ended is undone, unless it had not begun.
+            let state_text = state_text.filter(|_| session != SessionState::Kept);
             return Ended { cause, error: None, state, state_text };
         }
         let error = self.placed(result.error.unwrap_or_default());
@@ -265,18 +272,15 @@ impl JsKernel {
     }
 }
 
-/// The function behind `tool` and `llm`: `(helper, name, args)`, the arguments as JSON text, whose size is bounded before
-/// anything is made of it.
+/// The function behind `tool` and `llm`: `(helper, name, args)`.
 fn call_function(desk: &Arc<Mutex<Option<Arc<Desk>>>>) -> HostFunction {
     let desk = Arc::clone(desk);
-    HostFunction::future(move |helper: String, name: String, args: String| {
+    HostFunction::future(move |helper: String, name: String, args: Value| {
         // A call belongs to the cell that runs.
         let desk = lock(&desk).clone();
         async move {
             let Some(desk) = desk else { return Err(no_cell()) };
-            let call = HostCall::of_text(helper, name, &args)?;
-            let answer = desk.answer(call, std::future::ready).await?;
-            Ok::<_, HostError>(answer.map_or_else(Value::undefined, |json| message(&json)))
+            desk.answer(HostCall::new(helper, name, args), std::future::ready).await
         }
     })
 }

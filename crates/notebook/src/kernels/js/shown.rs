@@ -70,7 +70,9 @@ fn special(value: &Value, record: &Record) -> Option<()> {
         });
     }
     match (kind?.as_str(), data, mime_type, text) {
-        ("image", Some(data), Some(mime_type), None) => record.image(Image { data, mime_type }),
+        ("image", Some(data), Some(mime_type), None) => {
+            record.displayed_image(Image { data, mime_type });
+        }
         ("markdown", None, None, Some(text)) => record.markdown(&text),
         _ => return None,
     }

@@ -6,7 +6,7 @@ use std::{collections::BTreeMap, time::Duration};
 
 use isolane_child::Ending;
 
-use crate::{CellError, PyOptions, kernels::Cell};
+use crate::{CellError, PyOptions, host::desk::Helpers, kernels::Cell};
 
 /// There is no process.
 #[derive(Debug)]
@@ -26,7 +26,7 @@ impl Process {
     pub(super) async fn start(
         _options: &PyOptions,
         _variables: &BTreeMap<String, String>,
-        _tools: &[String],
+        _helpers: &Helpers,
         _live_bytes: usize,
     ) -> Result<Self, String> {
         Err("it needs Linux or macOS".to_owned())

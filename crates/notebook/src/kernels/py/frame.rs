@@ -3,13 +3,25 @@
 //! In: bytes from the kernel's private descriptor. Out: frames, or the reason why the kernel cannot be trusted any more.
 //! `kernel/channel.py` describes the format.
 
+use isolane::Value;
 use serde_json::Value as Json;
 use tokio::io::{AsyncRead, AsyncReadExt as _};
 
-use crate::{CellError, Image, host::desk::HostCall, text::screen::Stream};
+use crate::{
+    CellError, Image,
+    host::desk::{HostCall, MOST_HELD_BYTES},
+    text::screen::Stream,
+};
 
 /// The bytes of a frame before its payload: its kind and its cell.
 const HEAD: usize = 5;
+
+/// The most that the arguments of a call may take once they are read. None within [`MOST_HELD_BYTES`] takes more: no node
+/// weighs a hundred and twenty times its bytes. The desk refuses less than that, with an error for the cell.
+const MOST_READ_BYTES: usize = 128 * MOST_HELD_BYTES;
+
+/// The bytes of a node that names a blob, at least.
+const NAMING_BYTES: usize = 5;
 
 /// A frame.
 #[derive(Clone, Debug, PartialEq)]
@@ -72,11 +84,9 @@ fn parse(body: &[u8]) -> Option<Frame> {
         // A text may have lone surrogates.
         b'j' => {
             let message: Json = serde_json::from_str(&String::from_utf8_lossy(payload)).ok()?;
-            if message.get("type").and_then(Json::as_str) == Some("call") {
-                return call(message, payload.len());
-            }
             self::message(cell, &message)
         }
+        b'c' => call(payload),
         _ => None,
     }
 }
@@ -104,12 +114,41 @@ fn message(cell: u32, message: &Json) -> Option<Frame> {
     })
 }
 
-fn call(mut message: Json, bytes: usize) -> Option<Frame> {
-    let text = |key: &str| message.get(key).and_then(Json::as_str).map(str::to_owned);
-    let number = message.get("id")?.as_u64()?;
-    let (helper, name) = (text("helper")?, text("name")?);
-    let args = message.get_mut("args")?.take();
+/// A call: a message with its number, its helper and its name, then the arguments: their nodes, and blobs to the end. Each
+/// of these parts has its length (4 bytes, big endian) in front.
+fn call(payload: &[u8]) -> Option<Frame> {
+    let (head, rest) = part(payload)?;
+    let head: Json = serde_json::from_slice(head).ok()?;
+    let text = |key: &str| head.get(key).and_then(Json::as_str).map(str::to_owned);
+    let number = head.get("id")?.as_u64()?;
+    let (helper, name, bytes) = (text("helper")?, text("name")?, payload.len());
+    let args = if bytes > MOST_HELD_BYTES {
+        // The desk refuses it by its size.
+        Value::undefined()
+    } else {
+        arguments(rest)?
+    };
     Some(Frame::Call { number, call: HostCall { helper, name, args, bytes } })
+}
+
+fn arguments(parts: &[u8]) -> Option<Value> {
+    let (nodes, mut rest) = part(parts)?;
+    let mut blobs = Vec::new();
+    while !rest.is_empty() {
+        let blob;
+        (blob, rest) = part(rest)?;
+        blobs.push(blob.to_vec());
+        if blobs.len() > nodes.len() / NAMING_BYTES {
+            return None;
+        }
+    }
+    Value::from_untrusted(nodes.to_vec(), blobs, MOST_READ_BYTES).ok()
+}
+
+/// The next part, and the bytes behind it.
+fn part(bytes: &[u8]) -> Option<(&[u8], &[u8])> {
+    let (length, rest) = bytes.split_first_chunk()?;
+    rest.split_at_checked(usize::try_from(u32::from_be_bytes(*length)).ok()?)
 }
 
 fn error(error: &Json) -> Option<CellError> {
@@ -153,6 +192,23 @@ mod tests {
         bytes
     }
 
+    const CALL: &[u8] = br#"{"id":1,"helper":"tool","name":"a"}"#;
+
+    fn parts(parts: &[&[u8]]) -> Vec<u8> {
+        let length = |part: &[u8]| u32::try_from(part.len()).expect("a length").to_be_bytes();
+        parts.iter().flat_map(|part| [&length(part), *part].concat()).collect()
+    }
+
+    #[tokio::test]
+    async fn a_call_has_a_value() {
+        let args = crate::door::message(&serde_json::json!({ "a": 1 }));
+        let payload = parts(&[CALL, args.nodes()]);
+        let call =
+            HostCall { bytes: payload.len(), ..HostCall::new("tool".into(), "a".into(), args) };
+        let expected = Frame::Call { number: 1, call };
+        assert_eq!(parsed(&frame(b'c', 0, &payload)).await, Ok(expected));
+    }
+
     async fn parsed(bytes: &[u8]) -> Result<Frame, Fault> {
         read(&mut &*bytes, 100).await
     }
@@ -181,8 +237,15 @@ mod tests {
             frame(b'j', 1, b"[]"),
             frame(b'j', 1, br#"{"type":"other"}"#),
             frame(b'j', 1, br#"{"type":"done","error":{}}"#),
-            frame(b'j', 1, br#"{"type":"call","id":-1,"helper":"tool","name":"a","args":{}}"#),
-            frame(b'j', 1, br#"{"type":"call","id":1,"helper":"tool","name":"a"}"#),
+            frame(b'c', 1, b""),
+            frame(b'c', 1, &parts(&[br#"{"id":-1,"helper":"tool","name":"a"}"#, b"\x01"])),
+            frame(b'c', 1, &parts(&[br#"{"id":1,"helper":"tool","name":"a"}"#])),
+            // No message: nothing, a function of a host, two values, an array without its elements, a blob without a name.
+            frame(b'c', 1, &parts(&[CALL, b""])),
+            frame(b'c', 1, &parts(&[CALL, b"\x1b\0\0\0\0\x07\0"])),
+            frame(b'c', 1, &parts(&[CALL, b"\x01\x01"])),
+            frame(b'c', 1, &parts(&[CALL, b"\x12\xff\xff\xff\xff\x0f"])),
+            frame(b'c', 1, &parts(&[CALL, b"\x01\x01\x01\x01\x01", b"x"])),
             long,
             vec![0, 0, 0, 4, 0, 0, 0, 0],
         ] {

@@ -1,7 +1,7 @@
 //! The kernel of Python: a process that is started for the first cell, and replaced when it died.
 //!
 //! In: cells. Out: how they ended, and what that did to the state. `process` is one process, `frame` what it sends,
-//! `interpreter` finds its program, `kernel` is the program.
+//! `writer` what it is sent, `interpreter` finds its program, `kernel` is the program.
 
 #[cfg(unix)]
 mod frame;
@@ -11,21 +11,22 @@ mod process;
 #[cfg(not(unix))]
 #[path = "elsewhere.rs"]
 mod process;
+#[cfg(unix)]
+mod writer;
 
 use std::{collections::BTreeMap, time::Duration};
 
 pub(crate) use self::interpreter::{Interpreter, ask};
 use self::process::{Gone, Process, how};
 use super::{Cause, Cell, Ended};
-use crate::{CellError, Mode, PyOptions, clock::Clock, text::words};
+use crate::{CellError, Mode, PyOptions, clock::Clock, host::desk::Helpers, text::words};
 
 /// The kernel of Python of a notebook.
 #[derive(Debug)]
 pub(crate) struct PyKernel {
     options: PyOptions,
     variables: BTreeMap<String, String>,
-    /// The names of tools.
-    tools: Vec<String>,
+    helpers: Helpers,
     live_bytes: usize,
     process: Option<Process>,
     /// The cells of the process.
@@ -42,13 +43,13 @@ impl PyKernel {
     pub(crate) fn new(
         options: PyOptions,
         variables: BTreeMap<String, String>,
-        tools: Vec<String>,
+        helpers: Helpers,
         live_bytes: usize,
     ) -> Self {
         Self {
             options,
             variables,
-            tools,
+            helpers,
             live_bytes,
             process: None,
             count: 0,
@@ -68,7 +69,7 @@ impl PyKernel {
         }
         if self.process.is_none() && !self.is_spent() {
             let start =
-                Process::start(&self.options, &self.variables, &self.tools, self.live_bytes);
+                Process::start(&self.options, &self.variables, &self.helpers, self.live_bytes);
             self.process = Some(start.await?);
             self.count = 0;
         }
@@ -101,7 +102,7 @@ impl PyKernel {
     pub(crate) async fn run(&mut self, cell: &Cell<'_>) -> Ended {
         let prepared = tokio::select! {
             prepared = self.prepare() => prepared,
-            cause = cell.end.ended() => return Ended { cause: Some(cause), ..Ended::well() },
+            cause = cell.end.ended() => return Ended::before(cause),
         };
         if let Err(reason) = prepared {
             let text = words::unavailable(crate::Language::Py, &reason);

@@ -20,10 +20,10 @@ use tokio::{
     io::AsyncWriteExt as _,
     net::{
         UnixStream,
-        unix::{OwnedReadHalf, OwnedWriteHalf, pipe},
+        unix::{OwnedReadHalf, pipe},
     },
     process::Command,
-    sync::{Mutex as TurnMutex, Semaphore, watch},
+    sync::watch,
     task::{coop::consume_budget, spawn_blocking, yield_now},
     time::{sleep, timeout},
 };
@@ -32,12 +32,13 @@ use tokio_util::sync::{CancellationToken, DropGuard};
 use super::{
     frame::{self, Display, Fault, Frame},
     interpreter,
+    writer::Writer,
 };
 use crate::{
     CellError, HostAnswer, PyOptions,
     host::{
         Desk,
-        desk::{HostCall, no_cell},
+        desk::{Helpers, HostCall, no_cell},
     },
     kernels::Cell,
     record::Record,
@@ -52,7 +53,10 @@ const PROGRAM: &str = concat!(
     include_str!("kernel/channel.py"),
     include_str!("kernel/display.py"),
     include_str!("kernel/source.py"),
+    include_str!("kernel/encode.py"),
+    include_str!("kernel/decode.py"),
     include_str!("kernel/host.py"),
+    include_str!("kernel/parallel.py"),
     include_str!("kernel/kernel.py"),
 );
 
@@ -64,9 +68,6 @@ const REST: Duration = Duration::from_millis(500);
 
 /// The time between two looks at the memory of a kernel.
 const HEARTBEAT: Duration = Duration::from_secs(5);
-
-/// The calls of host functions that a kernel may have left without reading their answers. One that makes more is killed.
-const MOST_CALLS: usize = 10_000;
 
 /// The bytes that are read at once.
 const READ_BYTES: usize = 64 << 10;
@@ -117,14 +118,6 @@ struct Active {
     desk: Arc<Desk>,
 }
 
-/// The way to the kernel. A kernel that reads nothing holds up all that write to it.
-#[derive(Debug)]
-struct Writer {
-    half: TurnMutex<OwnedWriteHalf>,
-    /// The answers that may wait.
-    answers: Arc<Semaphore>,
-}
-
 /// Where output goes.
 #[derive(Debug)]
 struct Output {
@@ -144,19 +137,16 @@ impl Process {
     pub(super) async fn start(
         options: &PyOptions,
         variables: &BTreeMap<String, String>,
-        tools: &[String],
+        helpers: &Helpers,
         live_bytes: usize,
     ) -> Result<Self, String> {
         let program = interpreter::program(options);
         let failed = |error: &io::Error| interpreter::not_started(&program, error);
         let started =
-            start(&program, options, variables, tools).await.map_err(|error| failed(&error))?;
+            start(&program, options, variables, helpers).await.map_err(|error| failed(&error))?;
         let Started { lasting, stream, pipes, scratch } = started;
         let (reader, writer) = stream.into_split();
-        let writer = Arc::new(Writer {
-            half: TurnMutex::new(writer),
-            answers: Arc::new(Semaphore::new(MOST_CALLS)),
-        });
+        let writer = Arc::new(Writer::new(writer));
         let (told, mut progress) = watch::channel(Progress::default());
         let output = Arc::new(Mutex::new(Output {
             active: None,
@@ -263,16 +253,6 @@ impl Process {
     }
 }
 
-impl Writer {
-    async fn send(&self, message: &serde_json::Value) {
-        let text = message.to_string();
-        let mut bytes = u32::try_from(text.len()).unwrap_or(u32::MAX).to_be_bytes().to_vec();
-        bytes.extend(text.as_bytes());
-        // A kernel that is gone is seen by its end.
-        let _ = self.half.lock().await.write_all(&bytes).await;
-    }
-}
-
 /// The parts of a process that was started.
 struct Started {
     lasting: Lasting,
@@ -321,7 +301,7 @@ async fn start(
     program: &Path,
     options: &PyOptions,
     variables: &BTreeMap<String, String>,
-    tools: &[String],
+    helpers: &Helpers,
 ) -> io::Result<Started> {
     let scratch = Scratch::new()?;
     let (ours, theirs) = StdStream::pair()?;
@@ -334,7 +314,7 @@ async fn start(
     let mut command = Command::new(program);
     command
         .args(["-X", "utf8", "-u", "-c", BOOT, &numbers[0].to_string()])
-        .current_dir(scratch.path())
+        .current_dir(options.working_folder.as_deref().unwrap_or(scratch.path()))
         .env_clear()
         .envs(own_variables(scratch.path()))
         .envs(variables)
@@ -353,9 +333,10 @@ async fn start(
     let [descriptor, stdout_number, stderr_number] = numbers;
     let (frame_bytes, data_bytes) = (options.frame_bytes, options.memory_limit_bytes);
     let call = format!(
-        "\nstart({descriptor}, {stdout_number}, {stderr_number}, {frame_bytes}, {data_bytes}, {}, {})\n",
+        "\nstart({descriptor}, {stdout_number}, {stderr_number}, {frame_bytes}, {data_bytes}, {}, {}, {})\n",
         json!(path),
-        json!(tools)
+        json!(helpers.tools),
+        json!(helpers.concurrency)
     );
     let source = PROGRAM.to_owned() + &call;
     let mut bytes = u32::try_from(source.len()).unwrap_or(u32::MAX).to_be_bytes().to_vec();
@@ -481,11 +462,11 @@ fn take(
         Frame::Call { number, call } => {
             // A call belongs to the cell that runs, whatever its frame says.
             let desk = lock(output).active.as_ref().map(|active| Arc::clone(&active.desk));
-            let Ok(room) = Arc::clone(&writer.answers).try_acquire_owned() else { return false };
+            let Some(place) = writer.place() else { return false };
             let writer = Arc::clone(writer);
             drop(tokio::spawn(async move {
                 answer(desk, number, call, &writer).await;
-                drop(room);
+                drop(place);
             }));
         }
         frame @ (Frame::Stream(..) | Frame::Display(_)) => lock(output).push(frame),
@@ -493,18 +474,9 @@ fn take(
     true
 }
 
-/// Answers a call of a function of the host. What the call holds is held until the kernel has read the answer.
+/// Answers a call of a function of the host. The desk counts the bytes of the call until the kernel has read the answer.
 async fn answer(desk: Option<Arc<Desk>>, number: u64, call: HostCall, writer: &Writer) {
-    let settle = async |answer: HostAnswer| {
-        let message = match answer {
-            Ok(value) => json!({ "op": "answer", "id": number, "value": value }),
-            Err(error) => {
-                let error = json!({ "name": error.name, "message": error.message });
-                json!({ "op": "answer", "id": number, "error": error })
-            }
-        };
-        writer.send(&message).await;
-    };
+    let settle = async |answer: HostAnswer| writer.answer(number, &answer).await;
     match desk {
         Some(desk) => desk.answer(call, settle).await,
         None => settle(Err(no_cell())).await,
@@ -641,7 +613,7 @@ fn write(frame: Frame, record: &Record) {
         Frame::Display(Display::Text(text)) => record.text(&text),
         Frame::Display(Display::Markdown(text)) => record.markdown(&text),
         Frame::Display(Display::Json(value)) => record.json(value),
-        Frame::Display(Display::Image(image)) => record.image(image),
+        Frame::Display(Display::Image(image)) => record.displayed_image(image),
         Frame::Ready { .. } | Frame::Old { .. } | Frame::Done { .. } | Frame::Call { .. } => {}
     }
 }

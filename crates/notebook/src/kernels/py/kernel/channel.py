@@ -3,7 +3,8 @@
 # In: text of Python's streams, bytes of descriptors 1 and 2, messages. Out: frames on a private
 # descriptor, in the order in which their contents came. A frame is the length of its rest (4
 # bytes, big endian), its kind (1 byte), the number of its cell (4 bytes, 0 for none), and its
-# payload: bytes of a stream, or a message in JSON.
+# payload: bytes of a stream, a message in JSON, or a call. A call is a message in JSON, then the
+# nodes of its arguments and their blobs, each part with its length (4 bytes, big endian).
 
 import asyncio
 import contextvars
@@ -21,7 +22,7 @@ import time
 RUNNER = "<isolane>"
 # The cell whose code runs, in the context of its task and of what that starts.
 CELL = contextvars.ContextVar("isolane_cell", default=None)
-STDOUT, STDERR, MESSAGE = b"o", b"e", b"j"
+STDOUT, STDERR, MESSAGE, CALL = b"o", b"e", b"j", b"c"
 # Lines of Python's streams are sent at once, so many in that time; further ones at that size, or
 # after that time.
 TEXT_LINES, TEXT_SECONDS, TEXT_BYTES = 50, 0.03, 16 << 10
@@ -128,6 +129,19 @@ class Channel:
             self.drain()
             self.send(MESSAGE, cell, payload)
 
+    def call(self, message, nodes, blobs):
+        """Sends a call, whose arguments are these parts of a message; false if no frame can hold
+        it."""
+        parts = [json.dumps(message).encode(), nodes, *blobs]
+        payload = b"".join(struct.pack(">I", len(part)) + part for part in parts)
+        if len(payload) > self.frame_bytes:
+            return False
+        with self:
+            self.flush_text()
+            self.drain()
+            self.send(CALL, 0, payload)
+        return True
+
     def flush_text(self):
         data, (kind, cell) = b"".join(self.text), self.head
         self.text, self.size = [], 0
@@ -166,13 +180,13 @@ class Channel:
 
     def receive(self, length):
         """The next bytes from the host. Without a host this process and its group end."""
-        data = b""
+        data = bytearray()
         while len(data) < length:
-            piece = os.read(self.descriptor, length - len(data))
+            piece = os.read(self.descriptor, min(length - len(data), PIECE_BYTES))
             if not piece:
                 os.killpg(0, signal.SIGKILL)
             data += piece
-        return data
+        return bytes(data)
 
     def before_fork(self):
         self.flush()

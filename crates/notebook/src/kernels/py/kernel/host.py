@@ -14,6 +14,13 @@ class HostError(RuntimeError):
 class Future(concurrent.futures.Future):
     """The answer to come: `result()` waits for it, and it can be awaited."""
 
+    def result(self, timeout=None):
+        error = self.exception(timeout)
+        if error is not None:
+            # Raised here, the error has no frame of `concurrent.futures`.
+            raise error
+        return super().result()
+
     def __await__(self):
         return asyncio.wrap_future(self).__await__()
 
@@ -29,29 +36,31 @@ class Host:
     def call(self, helper, name, args):
         if self.channel.descriptor is None:
             raise RuntimeError("a forked child cannot call the host")
+        place = name or helper
+        nodes, blobs = Encoder(f"{place}: args").encode(args)
         number, future = next(self.numbers), Future()
         future.set_running_or_notify_cancel()
-        message = {"type": "call", "id": number, "helper": helper, "name": name, "args": args}
-        try:
-            payload = json.dumps(message, ensure_ascii=False, allow_nan=False)
-        except (TypeError, ValueError) as error:
-            place = helper if helper == "llm" else name
-            raise TypeError(f"{place}: the arguments are not JSON: {error}") from None
-        if len(payload.encode("utf-8", "surrogatepass")) > self.channel.frame_bytes:
-            raise ValueError(f"the arguments have more than {self.channel.frame_bytes:,} bytes")
-        self.waiting[number] = future
-        self.channel.message(message, 0)
+        self.waiting[number] = (future, place)
+        if not self.channel.call({"id": number, "helper": helper, "name": name}, nodes, blobs):
+            del self.waiting[number]
+            most = self.channel.frame_bytes
+            raise ValueError(f"{place}: the arguments have more than {most:,} bytes")
         return future
 
-    def answer(self, message):
+    def answer(self, message, nodes, blobs):
         """Takes an answer, in the thread that reads frames."""
-        future = self.waiting.pop(message["id"], None)
+        future, place = self.waiting.pop(message["id"], (None, ""))
         if future is None:
             return
         if "error" in message:
             future.set_exception(error_of_host(**message["error"]))
+            return
+        try:
+            value = Decoder(nodes, blobs, f"the answer of {place}").decode()
+        except Exception as error:
+            future.set_exception(error.with_traceback(None))
         else:
-            future.set_result(message["value"])
+            future.set_result(value)
 
     def after_fork(self):
         self.waiting = {}
@@ -78,12 +87,7 @@ class Helper:
         self.__name__, self.start = name, start
 
     def __call__(self, *args, **options):
-        answer = self.start(*args, **options)
-        error = answer.exception()
-        if error is not None:
-            # Raised here, the error has no frame of `concurrent.futures`.
-            raise error
-        return answer.result()
+        return self.start(*args, **options).result()
 
     def __repr__(self):
         return f"<function {self.__name__} of the host>"
@@ -95,7 +99,13 @@ class Tools:
     def __init__(self, host, names):
         self.__dict__["_names"] = names
         for name in names:
-            self.__dict__[name] = Helper(f"tool.{name}", starter(host, name))
+            helper = Helper(f"tool.{name}", starter(host, name))
+            self.__dict__[name] = helper
+            if not name.isascii():
+                # Python reads names of code in this form.
+                import unicodedata
+
+                self.__dict__.setdefault(unicodedata.normalize("NFKC", name), helper)
 
     def __getattr__(self, name):
         if name.startswith(("__", "_repr_")):
@@ -140,7 +150,7 @@ def with_awaited_helpers(tree):
             continue
         function = node.value.func
         base = function.value if isinstance(function, ast.Attribute) else function
-        if isinstance(base, ast.Name) and base.id in ("llm", "tool"):
+        if isinstance(base, ast.Name) and base.id in ("llm", "tool", "parallel", "pipeline"):
             name = ast.copy_location(ast.Name("__isolane_awaited__", ast.Load()), function)
             node.value.func = ast.copy_location(ast.Call(name, [function], []), function)
     return tree

@@ -140,7 +140,9 @@ class Kernel:
                 self.to_interrupt = message["cell"]
                 signal.pthread_kill(self.channel.main, signal.SIGINT)
             elif message["op"] == "answer":
-                self.host.answer(message)
+                nodes = self.channel.receive(message.get("nodes", 0))
+                blobs = [self.channel.receive(length) for length in message.get("blobs", ())]
+                self.host.answer(message, nodes, blobs)
             elif message["op"] == "exit":
                 self.is_closing = True
                 self.loop.call_soon_threadsafe(self.loop.stop)
@@ -202,7 +204,7 @@ def run_coroutine(main, **options):
 asyncio_run = asyncio.run
 
 
-def start(descriptor, stdout, stderr, frame_bytes, data_bytes, path, tools):
+def start(descriptor, stdout, stderr, frame_bytes, data_bytes, path, tools, concurrency):
     """Serves the host until it is gone."""
     for inherited in (descriptor, stdout, stderr):
         os.set_inheritable(inherited, False)
@@ -216,6 +218,7 @@ def start(descriptor, stdout, stderr, frame_bytes, data_bytes, path, tools):
     builtins.input = no_input
     builtins.display = kernel.display
     builtins.tool, builtins.llm = Tools(kernel.host, tools), llm_of(kernel.host)
+    builtins.parallel, builtins.pipeline = parallel_of(*concurrency), pipeline_of(*concurrency)
     builtins.__isolane_awaited__ = awaited
     builtins.__isolane_shell__, builtins.__isolane_magic__ = shell, magic
     asyncio.run = run_coroutine

@@ -16,8 +16,7 @@ export const WORKER_FILE = process.platform === 'win32' ? 'isolane-worker.exe' :
 const library =
   { darwin: 'libisolane_node.dylib', win32: 'isolane_node.dll' }[process.platform] ?? 'libisolane_node.so';
 const abi =
-  { darwin: '', win32: '-msvc' }[process.platform] ??
-  (process.report.getReport().header.glibcVersionRuntime ? '-gnu' : '-musl');
+  process.platform !== 'linux' ? '' : process.report.getReport().header.glibcVersionRuntime ? '-gnu' : '-musl';
 
 /** Cargo's target folder. */
 export function targetFolder() {

@@ -205,6 +205,11 @@ export interface ProcessServiceOptions {
   retainCount?: number | undefined;
   /** How long finished processes are kept; 7 days by default. */
   retainMs?: number | undefined;
+  /**
+   * A file that keeps the processes, so that they outlive the service; it is made if there is none. One service has it at
+   * a time, until its `shutdown`. `null`, the default: they are in memory.
+   */
+  database?: string | null | undefined;
 }
 
 /** A call that the process service refused. */
@@ -241,7 +246,10 @@ export class ProcessServer {
 /** Gives an environment work and keeps the records. Calls reject with a {@link ProcessError}. */
 export class ProcessService {
   constructor(options?: ProcessServiceOptions);
-  /** Creates a process, and queues it unless `autorun` is false. */
+  /**
+   * Creates a process, and queues it unless `autorun` is false. With a database the process is saved when this resolves,
+   * and outlives a crash.
+   */
   create(process: { code: string; timeoutMs?: number | undefined; autorun?: boolean | undefined }): Promise<ProcessRecord>;
   get(pid: number): Promise<ProcessRecord>;
   list(query?: {

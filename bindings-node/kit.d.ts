@@ -130,7 +130,7 @@ export interface BrowserContext {
   pages(): any[];
 }
 
-/** What `kit.proxy()` gives: the option `proxy` of Playwright. */
+/** The option `proxy` of Playwright, from `kit.proxy()`. */
 export interface BrowserProxy {
   /** `http://127.0.0.1:PORT`. */
   server: string;

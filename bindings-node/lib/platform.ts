@@ -34,7 +34,6 @@ interface Failure {
 /** The name of this platform. Both names of Linux, if nothing tells its C library. */
 function namesHere(): string[] {
   const base = `${process.platform}-${process.arch}`;
-  if (process.platform === 'win32') return [`${base}-msvc`];
   if (process.platform !== 'linux') return [base];
   const isGlibc = hasGlibc();
   return ['gnu', 'musl'].filter((abi) => isGlibc === undefined || (abi === 'gnu') === isGlibc).map((abi) => `${base}-${abi}`);

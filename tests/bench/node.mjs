@@ -57,10 +57,13 @@ async function calls() {
   const synchronous = await each(loop('add(i, 1)'), { add });
   const successive = await each(loop('await add(i, 1)'), { add: later });
   const together = await each(all, { add: later });
+  // A run with a console of the caller is told of no lost calls, so it does not watch for them.
+  const unwatched = await each(loop('await add(i, 1)'), { add: later, console: { log: () => {} } });
   return [
     row('a synchronous host call', synchronous, TURN, turn),
     row('an asynchronous one, one after another', successive, TURN, turn),
     row('an asynchronous one, all at once', together, TURN, turn),
+    row('an asynchronous one, watched for its answer', successive, 'one that is not watched', unwatched),
   ];
 }
 

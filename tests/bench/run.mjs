@@ -29,6 +29,7 @@ section(`Node.js ${process.version}`, print('node', ['--expose-gc', 'tests/bench
 if (process.platform === 'linux') {
   section(`Node.js ${process.version}`, print('node', ['tests/bench/processes.mjs', ...flags]));
 }
+section(`Node.js ${process.version}`, print('node', ['tests/bench/environment.mjs', ...flags]));
 section(output(PYTHON, ['--version']), print(PYTHON, ['tests/bench/python.py', ...flags]));
 peers();
 section(rust, print('cargo', ['run', ...cargo(), '--example', 'cost', '--', ...flags]));

@@ -203,7 +203,7 @@ function judge(found, live, final, rest) {
 
 /** Whether an error names that path; keys that are no identifiers are quoted in more than one way. */
 function refusedAs(path, got) {
-  if (!/^SerializationError: .*cannot be cloned(; await it first)?$/s.test(got)) return false;
+  if (!/^SerializationError: .*cannot be cloned(; (await it first|call it, and return its value|return its (fields|values): .*))?$/s.test(got)) return false;
   return /[^\w.$[\]()]/.test(path) || path.split(/[.[]/).length > 20 || got.includes(`${path}: `);
 }
 

@@ -66,7 +66,7 @@ const ENDS = {
   'never comes back': ['{ get a() { soon(); for (;;); } }', ANY('terminated')],
   'fills the memory': ['{ get a() { const all = []; for (;;) all.push(new Array(1000).fill(all)); } }', ANY('memory')],
   'fills the memory and catches': ['{ get a() { const all = []; for (;;) { try { for (;;) all.push(new Array(1000).fill(all)); } catch {} } } }', ANY('memory')],
-  'recurses': ['{ get a() { const f = () => f() + 1; return f(); } }', 'RangeError: Maximum call stack size exceeded'],
+  'recurses': ['{ get a() { const f = () => f() + 1; return f(); } }', 'RangeError: Maximum call stack size exceeded (f calls itself without an end)'],
   'resolves what is awaited': ['{ then(resolve) { resolve({ get a() { return { then: 1 }; } }); } }', ANY()],
   'a thenable for ever': ['{ get then() { return (resolve) => { spend(); resolve(this); }; } }', ANY()],
   'a then that throws': ['{ get then() { throw Object.assign(new Error("boom"), { name: "Boom" }); } }', 'Boom: boom'],

@@ -1,8 +1,8 @@
-// The recipes that use libraries for agents, carried out with scripted models.
+// The recipes that use libraries for agents, carried out with scripted models, and those for web servers.
 //
 // In: the blocks of `docs/recipes.md` that are tagged `js integrated` and `py integrated`. Out: a test for each, in which
-// `model` is a model of the library that answers as a model would. The program that prepares the test installs the
-// libraries: `npm run test:integrations`.
+// `model` is a model of the library that answers as a model would, or clients call `app`. The program that prepares the
+// test installs the libraries: `npm run test:integrations`.
 
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
@@ -60,10 +60,71 @@ def respond(messages, info):
 model = FunctionModel(respond)
 `;
 
+/** Serves `app` and calls it as clients do: to the end, beyond the deadline, away before the answer, and too many. */
+const FASTAPI_CLIENTS = `
+import httpx
+import uvicorn
+
+began = ended = None
+
+async def search(word):
+    if word != "slow":
+        return [word]
+    began.set()
+    try:
+        await asyncio.Event().wait()
+    finally:
+        ended.set()
+
+async def call(client, code):
+    response = await client.post("/run", json={"code": code}, timeout=60)
+    return response.status_code, response.json()
+
+async def main():
+    global began, ended, DEADLINE_S
+    server = uvicorn.Server(uvicorn.Config(app, port=0, log_level="error", lifespan="on"))
+    serving = asyncio.create_task(server.serve())
+    while not server.started:
+        await asyncio.sleep(0.01)
+    port = server.servers[0].sockets[0].getsockname()[1]
+    async with httpx.AsyncClient(base_url=f"http://127.0.0.1:{port}") as client:
+        assert await call(client, "export default await search('lamp')") == (200, {"status": "success", "result": ["lamp"]})
+        assert await call(client, "export default lamp") == (
+            422, {"status": "error", "error": "lamp is not defined; the globals of this sandbox are: search"})
+        assert (await client.post("/run", json={})).status_code == 422
+
+        began, ended, DEADLINE_S = asyncio.Event(), asyncio.Event(), 0.05
+        assert await call(client, "export default await search('slow')") == (504, {"error": "the deadline has passed"})
+        if began.is_set():
+            await asyncio.wait_for(ended.wait(), 60)
+
+        began, ended, DEADLINE_S = asyncio.Event(), asyncio.Event(), 3600
+        waiting = asyncio.create_task(call(client, "export default await search('slow')"))
+        await asyncio.wait_for(began.wait(), 60)
+        waiting.cancel()
+        await asyncio.wait_for(ended.wait(), 60)
+    while runtime.stats().settled["terminated"] < 2:
+        await asyncio.sleep(0.01)
+    server.should_exit = True
+    await serving
+    try:
+        runtime.run_code("export default 1")
+        raise AssertionError("the runtime is open")
+    except isolane.RuntimeClosedError:
+        pass
+
+asyncio.run(main())
+`;
+
+/** The program of a recipe in Python, with those who use it. */
+function pythonRecipe(text) {
+  return text.includes('FastAPI') ? text + FASTAPI_CLIENTS : PYDANTIC_MODEL + pythonProgram(text);
+}
+
 const found = (tag) => blocks(PAGE).filter((block) => block.tag === tag);
 
-test('the page has a recipe of each language', () => {
-  assert.deepEqual(['js integrated', 'py integrated'].map((tag) => found(tag).length), [1, 1]);
+test('the page has these recipes', () => {
+  assert.deepEqual(['js integrated', 'py integrated'].map((tag) => found(tag).length), [1, 2]);
 });
 
 for (const { tag, line, text } of found('js integrated')) {
@@ -76,7 +137,6 @@ for (const { tag, line, text } of found('js integrated')) {
 for (const { tag, line, text } of found('py integrated')) {
   test(`${PAGE}:${line} (${tag})`, { timeout: CEILING_MS }, async () => {
     const env = { ...process.env, PYTHONPATH: fileURLToPath(new URL('bindings-python/python', ROOT)) };
-    const program = PYDANTIC_MODEL + pythonProgram(text);
-    await promisify(execFile)(`${here}.venv/bin/python`, ['-c', program], { cwd: folder, env, timeout: CEILING_MS });
+    await promisify(execFile)(`${here}.venv/bin/python`, ['-c', pythonRecipe(text)], { cwd: folder, env, timeout: CEILING_MS });
   });
 }

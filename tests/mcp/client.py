@@ -6,7 +6,10 @@ revision, without a handshake, and with ``legacy`` the one before.
 """
 
 import asyncio
+import json
 import sys
+from pathlib import Path
+from tempfile import TemporaryDirectory
 
 from mcp import Client, StdioServerParameters
 
@@ -47,11 +50,40 @@ async def use(client: Client) -> None:
     print(f"python: {revision}: a cell that is canceled is undone, progress is told", flush=True)
 
 
+ORDERS = """
+import { list_orders } from 'shop';
+const { result } = await list_orders({ customer: 'ada', least: 10 });
+const failed = await list_orders({ customer: 'bob' }).catch(({ message }) => message);
+return [result, failed];
+"""
+CANCEL = "import { cancel_order } from 'shop'; return (await cancel_order({ id: 1 })).result"
+
+
+async def use_tools(client: Client) -> None:
+    """Code mode: the tools of a server of the same library."""
+    revision = client.protocol_version
+    assert [tool.name for tool in (await client.list_tools()).tools] == [*NAMES, "describe_tools"]
+    orders = (await client.call_tool("run_code", {"code": ORDERS})).structured_content["result"]
+    assert orders[0] == [{"id": 1, "total": 20}], orders
+    assert "list_orders" in orders[1], orders
+    print(f"python: {revision}: code imports the tools of a server", flush=True)
+    # This client has no elicitation.
+    asked = (await client.call_tool("run_code", {"code": CANCEL})).structured_content
+    assert '{ "shop.cancel_order": "allow" }' in asked["error"]["message"], asked
+    print(f"python: {revision}: a call that nobody can approve throws", flush=True)
+
+
 async def main() -> None:
-    server = StdioServerParameters(command=sys.argv[1], args=["-m", "isolane", "mcp"])
-    for mode in ("auto", "legacy"):
-        async with Client(server, mode=mode) as client:
-            await use(client)
+    shop = {"command": sys.executable, "args": [str(Path(__file__).parent / "server.py")]}
+    with TemporaryDirectory() as folder:
+        config = Path(folder) / "tools.json"
+        config.write_text(json.dumps({"mcpServers": {"shop": shop}}))
+        for flags, tried in (([], use), (["--config", str(config)], use_tools)):
+            arguments = ["-m", "isolane", "mcp", *flags]
+            server = StdioServerParameters(command=sys.argv[1], args=arguments)
+            for mode in ("auto", "legacy"):
+                async with Client(server, mode=mode) as client:
+                    await tried(client)
 
 
 asyncio.run(asyncio.wait_for(main(), 120))

@@ -3,7 +3,10 @@
 
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
+import { mkdtempSync, rmSync } from 'node:fs';
 import { createRequire } from 'node:module';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import vm from 'node:vm';
@@ -406,4 +409,54 @@ test('an environment of this module works with other hosts', async () => {
   assert.throws(() => environment.execute({ eid: 1, code: '' }, {}), { message: 'bindings.setState must be a function, got undefined' });
   await environment.shutdown();
   assert.equal(await environment.execute({ eid: 10, code: '1' }, bindings), 'canceled');
+});
+
+test('a database keeps processes for the next service', async (t) => {
+  const folder = mkdtempSync(join(tmpdir(), 'isolane-'));
+  t.after(() => rmSync(folder, { recursive: true }));
+  const database = join(folder, 'processes.db');
+  const first = typescript({ database });
+  const record = await ran(first, 'console.log("kept"); console.warn("w"); output({ n: 2 }); return 7');
+  const events = [];
+  for await (const event of first.events(record.pid)) events.push(event);
+  assert.throws(() => typescript({ database }), {
+    message: `database '${database}' is in use by another service: stop that one, or name another file`,
+  });
+  await first.shutdown();
+
+  const second = typescript({ database });
+  assert.deepEqual(await second.get(record.pid), record);
+  assert.deepEqual(record.output, { n: 2, result: 7 });
+  assert.equal(await second.stdout(record.pid), 'kept\n');
+  assert.equal(await second.stderr(record.pid), 'w\n');
+  assert.equal(await second.code(record.pid), 'console.log("kept"); console.warn("w"); output({ n: 2 }); return 7');
+  const { output, ...listed } = record;
+  assert.deepEqual(await second.list({ exitState: 'success' }), { items: [listed], next: null });
+  const again = [];
+  for await (const event of second.events(record.pid, { after: 2 })) again.push(event);
+  assert.deepEqual(again, events.slice(2));
+  assert.equal((await ran(second, '1')).pid, record.pid + 1);
+  await second.shutdown();
+
+  assert.throws(() => new ProcessService({ database: 5 }), { name: 'TypeError', message: 'database must be a string, got a number' });
+  assert.throws(() => new ProcessService({ database: join(folder, 'none', 'x.db') }), { name: 'TypeError', message: /does not exist: make it/ });
+  const none = typescript({ database: null });
+  assert.equal((await ran(none, '1')).pid, 1);
+  await none.shutdown();
+});
+
+test('kits and services with a database share SQLite, whichever is first', async (t) => {
+  const folder = mkdtempSync(join(tmpdir(), 'isolane-'));
+  t.after(() => rmSync(folder, { recursive: true }));
+  const program = `
+    import { ProcessService } from 'isolane/environment';
+    import { Kit } from 'isolane/kit';
+    const service = new ProcessService({ database: ${JSON.stringify(join(folder, 'processes.db'))} });
+    const kit = new Kit({ db: true });
+    await kit.close();
+    await service.shutdown();
+    console.log('both');
+  `;
+  const { stdout, stderr } = spawnSync(process.execPath, ['--input-type=module', '--eval', program], { cwd: ROOT, encoding: 'utf8' });
+  assert.equal(stdout, 'both\n', stderr);
 });

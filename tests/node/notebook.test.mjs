@@ -47,6 +47,11 @@ const host = {
     }),
     refuse: () => ({ content: [{ type: 'text', text: 'not today' }], isError: true }),
     nothing() {},
+    'odd-picture': () => ({
+      content: [{ type: 'text', text: 'a chart' }, { type: 'image', data: 'AQID', mimeType: 'text/plain' }],
+    }),
+    grüße: () => 'hallo',
+    never: { call: () => new Promise(() => {}), stopsClock: true },
   },
   llm(prompt, { model, system, schema }) {
     if (schema !== undefined) return '{"n": 1}';
@@ -102,6 +107,7 @@ test('misuse throws at once, with its path', CEILING, async () => {
     [() => new Notebook({ limits: { window: () => 1 } }), TypeError, 'limits.window', 'limits.window must be data, got a function'],
     [() => new Notebook({ js: { globals: { console: 1 } } }), TypeError, 'js.globals.console', 'js.globals.console: a notebook has a console of its own'],
     [() => new Notebook({ tools: [] }), TypeError, 'tools', 'tools must be an object, got an array'],
+    [() => new Notebook({ tools: new Map([['a', () => 1]]) }), TypeError, 'tools', 'tools must be an object, got a Map'],
     [() => new Notebook({ tools: { a: 1 } }), TypeError, 'tools.a', 'tools.a must be a function or an object, got a number'],
     [() => new Notebook({ tools: { a: {} } }), TypeError, 'tools.a.call', 'tools.a.call must be a function, got undefined'],
     [() => new Notebook({ tools: { a: { call() {}, stopClock: true } } }), TypeError, 'tools.a.stopClock', "tools.a.stopClock: unknown option 'stopClock'; did you mean 'stopsClock'?"],
@@ -190,6 +196,40 @@ test('terminate and a signal end a call', CEILING, async () => {
     const aborted = await begun((_, controller) => controller.abort('too slow'));
     assert.equal(aborted.content[0].text, `begun\nCommand aborted: too slow\n${tail}`);
     assert.equal(aborted.details.cells[0].exitCode, undefined);
+  });
+});
+
+test('a signal that is aborted already lets nothing start', CEILING, async () => {
+  await using(new Notebook(), async (notebook) => {
+    for (const cells of [[js("print('ran')")], [python("print('ran')"), js('1')]]) {
+      const { content, details, isError } = await notebook.execute({ cells }, { signal: AbortSignal.abort('too late') });
+      const tail = cells.length === 1 ? 'Cell aborted.' : 'Cell 1 of 2 aborted.\nCell 2 did not run.';
+      const head = cells.length === 1 ? '' : '[1/2]\n';
+      assert.equal(content[0].text, `${head}Command aborted: too late\n${tail}`);
+      assert.deepEqual([isError, details.cells[0].name, details.cells[0].workMs], [true, undefined, 0]);
+    }
+    assert.deepEqual(notebook.stats().kernels, []);
+    assert.throws(() => notebook.execute({ cells: [js('1')] }, { signal: 1 }), { name: 'TypeError', message: /^signal must be an AbortSignal/ });
+  });
+});
+
+test('a tool may be an instance of a class', CEILING, async () => {
+  class Search {
+    #pages = 3;
+    index = new Map();
+    get description() {
+      return 'Finds pages.';
+    }
+    get input() {
+      return { type: 'object', properties: { limit: { type: 'integer', default: 2 } } };
+    }
+    async call({ limit }) {
+      return this.#pages * limit;
+    }
+  }
+  await using(new Notebook({ tools: { search: new Search() } }), async (notebook) => {
+    assert.match(notebook.tool().description, /- tool\.search\(\{ limit\?: integer \}\): Finds pages\./);
+    assert.equal(await textOf(notebook, js('await tool.search()')), '6');
   });
 });
 

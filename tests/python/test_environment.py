@@ -10,6 +10,7 @@ import json
 import urllib.error
 import urllib.request
 from collections.abc import AsyncIterator, Callable
+from pathlib import Path
 from typing import Any, cast
 
 import pytest
@@ -508,3 +509,26 @@ async def test_a_client_posts_code_over_http(typescript: Services) -> None:
             await service.listen(max_body_bytes=0)
         with pytest.raises(TypeError, match="token"):
             await service.listen(host="0.0.0.0", port=0)
+
+
+@in_loop
+async def test_a_database_keeps_processes_for_the_next_service(tmp_path: Path) -> None:
+    file = tmp_path / "processes.db"
+    environment = TypeScriptEnvironment(runtime=isolation.Runtime())
+    async with ProcessService(environment=environment, database=file) as first:
+        pid = (await first.create("console.log('kept'); output({ n: 2 }); return 7"))["pid"]
+        record = await first.wait(pid)
+        events = [event async for event in first.events(pid)]
+        with pytest.raises(RuntimeError, match="is in use by another service: stop that one"):
+            ProcessService(database=str(file))
+    environment = TypeScriptEnvironment(runtime=isolation.Runtime())
+    async with ProcessService(environment=environment, database=str(file)) as second:
+        assert await second.get(pid) == record
+        assert record["output"] == {"n": 2, "result": 7}
+        assert await second.stdout(pid) == "kept\n"
+        listed = (await second.list(exit_state="success"))["items"]
+        assert [found["pid"] for found in listed] == [pid]
+        assert [event async for event in second.events(pid, after=2)] == events[2:]
+        assert (await second.create("1"))["pid"] == pid + 1
+    with pytest.raises(TypeError, match="does not exist: make it, or name another file"):
+        ProcessService(database=tmp_path / "none" / "x.db")

@@ -11,7 +11,7 @@ from typing import Any
 
 import isolane
 import pytest
-from isolane.notebook import CallResult, Notebook, Update
+from isolane.notebook import CallResult, Notebook, Update, _cancelled
 
 CASES = Path(__file__).parents[2] / "crates/notebook/tests/cases/cells.json"
 
@@ -51,6 +51,14 @@ def answer(prompt: str, options: dict[str, Any]) -> str:
     return prompt and f"{options['model']}: {prompt}{system}"
 
 
+async def never(_args: dict[str, Any]) -> None:
+    await asyncio.Event().wait()
+
+
+ODD_PICTURE = [
+    {"type": "text", "text": "a chart"},
+    {"type": "image", "data": "AQID", "mime_type": "text/plain"},
+]
 PICTURE = [
     {"type": "text", "text": "a chart"},
     {"type": "image", "data": "AQID", "mime_type": "image/png"},
@@ -76,6 +84,9 @@ HOST: dict[str, Any] = {
         "picture": lambda _: {"content": PICTURE, "details": 1},
         "refuse": lambda _: {"content": [{"type": "text", "text": "not today"}], "is_error": True},
         "nothing": lambda _: None,
+        "odd-picture": lambda _: {"content": ODD_PICTURE},
+        "grüße": lambda _: "hallo",
+        "never": {"call": never, "stops_clock": True},
     },
     "llm": answer,
 }
@@ -312,6 +323,32 @@ def test_the_end_of_a_cell_cancels_its_calls(cell: dict[str, Any]) -> None:
             await cancelled.wait()
 
     asyncio.run(main())
+
+
+def test_a_call_that_is_cancelled_before_its_coroutine_began_does_not_begin() -> None:
+    begun: list[int] = []
+
+    async def main() -> None:
+        has_begun = asyncio.Event()
+
+        async def wait(args: dict[str, int]) -> None:
+            begun.append(args["n"])
+            has_begun.set()
+            await asyncio.Event().wait()
+
+        options = _cancelled({"tools": {"wait": wait}})
+        calls = [options["tools"]["wait"]({"n": number}, number) for number in (1, 2)]
+        options["$abort"](1)
+        tasks = [asyncio.ensure_future(call) for call in calls]
+        await has_begun.wait()
+        options["$abort"](2)
+        for task in tasks:
+            with pytest.raises(asyncio.CancelledError):
+                await task
+        options["$abort"](2)
+
+    asyncio.run(main())
+    assert begun == [2]
 
 
 def test_misuse_of_tools() -> None:

@@ -356,7 +356,7 @@ def test_what_a_log_shares_is_bounded() -> None:
     finally:
         tracemalloc.stop()
     assert len(result.logs[0].args) == 1
-    # What Python has allocated; without a bound some 1,600 MiB.
+    # The bytes that Python has allocated; without a bound some 1,600 MiB.
     assert peak_bytes < 64 << 20
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import inspect
+import os
 import weakref
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from dataclasses import dataclass
@@ -290,6 +291,7 @@ class ProcessService:
         max_output_bytes: int | None = None,
         retain_count: int | None = None,
         retain_ms: int | None = None,
+        database: str | os.PathLike[str] | None = None,
     ) -> None:
         """A service.
 
@@ -307,6 +309,9 @@ class ProcessService:
             max_output_bytes: The bytes of an output's JSON; 8 MiB by default.
             retain_count: Finished processes that are kept; 10,000 by default.
             retain_ms: How long finished processes are kept; 7 days by default.
+            database: A file that keeps the processes, so that they outlive the service; it is
+                made if there is none. One service has it at a time, until its `shutdown`. In
+                memory by default.
         """
         options: dict[str, Any] = {
             "concurrency": concurrency,
@@ -319,6 +324,7 @@ class ProcessService:
             "max_output_bytes": max_output_bytes,
             "retain_count": retain_count,
             "retain_ms": retain_ms,
+            "database": None if database is None else os.fspath(database),
         }
         door: list[weakref.ref[Door]] = []
         if isinstance(environment, TypeScriptEnvironment):
@@ -333,7 +339,8 @@ class ProcessService:
     async def create(
         self, code: str, *, timeout_ms: int | None = None, autorun: bool = True
     ) -> ProcessRecord:
-        """Creates a process, and queues it unless `autorun` is false."""
+        """Creates a process, and queues it unless `autorun` is false. With a database the process
+        is saved when this returns, and outlives a crash."""
         process = {"code": code, "timeout_ms": timeout_ms, "autorun": autorun}
         return cast(ProcessRecord, await self._door.call("create", process))
 

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use isolane::Isolation;
 
-use crate::serve::ServeArguments;
+use crate::{notebook::NotebookArguments, serve::ServeArguments};
 
 /// Runs JavaScript and TypeScript in an isolate, with exactly the capabilities that you hand over.
 #[derive(Debug, Parser)]
@@ -34,6 +34,9 @@ pub(crate) enum Command {
     /// Run code line by line, in a session.
     #[command(after_help = "Example:\n  isolane repl --import shop=shop.json --timeout 10s")]
     Repl(ReplArguments),
+    /// Run the cells of a notebook, JavaScript and Python; put their outputs into the file on demand.
+    #[command(after_help = "Example:\n  isolane notebook report.ipynb --unconfined-python --write")]
+    Notebook(Box<NotebookArguments>),
     /// Answer clients over HTTP: they submit code, and read what it does.
     #[command(after_help = "Example:\n  isolane serve --port 0 --concurrency 4 --memory 64m")]
     Serve(Box<ServeArguments>),
@@ -59,6 +62,9 @@ pub(crate) struct CodeArguments {
     pub(crate) args: Option<String>,
     #[command(flatten)]
     pub(crate) given: GivenArguments,
+    /// Tools that the code may import: a JSON file with mcpServers, tools and policy.
+    #[arg(long, value_name = "CONFIG")]
+    pub(crate) mcp: Option<PathBuf>,
     /// The time after which the run is ended: 2s, 500ms, 1m.
     #[arg(long, value_parser = time)]
     pub(crate) timeout: Option<u64>,
@@ -71,7 +77,7 @@ pub(crate) struct CodeArguments {
 }
 
 /// The values and sources of code, and how much memory it may hold.
-#[derive(Args, Debug)]
+#[derive(Args, Clone, Debug)]
 pub(crate) struct GivenArguments {
     /// A global of the code.
     #[arg(long = "global", value_name = "NAME=JSON")]
@@ -101,6 +107,9 @@ pub(crate) struct ReplArguments {
 
 #[derive(Args, Debug)]
 pub(crate) struct McpArguments {
+    /// Tools that code may import: a JSON file with mcpServers, tools and policy.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) config: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) given: GivenArguments,
     /// Where the code runs.

@@ -8,11 +8,13 @@ use std::{
 };
 
 use isolane::{Execute, ExecutionOptions, Input, Inputs, Report, Runtime, RuntimeOptions};
+use isolane_remote_tools::Config;
 use serde_json::{Number, Value as Json};
 
 use crate::{
     arguments::{CodeArguments, GivenArguments, Place},
     exit::Ended,
+    remote,
     sources::{self, Sources},
 };
 
@@ -28,7 +30,7 @@ impl Installation {
     pub(crate) fn runtime(&self, place: Place) -> Result<Runtime, Ended> {
         let options = RuntimeOptions {
             isolation: place.into(),
-            ready_isolates: Some(1.0),
+            ready_isolates: Some(1),
             worker_folder: self.worker_folder.clone(),
             ..RuntimeOptions::default()
         };
@@ -75,6 +77,8 @@ pub(crate) struct Code {
     pub(crate) sources: Sources,
     pub(crate) options: ExecutionOptions,
     pub(crate) timeout_ms: Option<u64>,
+    /// The tools that it may import.
+    pub(crate) config: Option<Config>,
 }
 
 impl Code {
@@ -97,7 +101,8 @@ impl Code {
             filename: Some(sources.filename.clone()),
             report: Report::On,
         };
-        Ok(Self { sources, options, timeout_ms: arguments.timeout })
+        let config = arguments.mcp.as_deref().map(remote::read).transpose()?;
+        Ok(Self { sources, options, timeout_ms: arguments.timeout, config })
     }
 }
 

@@ -13,7 +13,7 @@ const LINK_ERROR: u8 = 3;
 const MEMORY: u8 = 4;
 const CAP: u8 = 5;
 pub(crate) const FAILURE: u8 = 70;
-const TIMEOUT: u8 = 124;
+pub(crate) const TIMEOUT: u8 = 124;
 
 /// Nobody reads stdout any more. It is the code that shells report of programs which SIGPIPE ends.
 pub(crate) const UNREAD: u8 = 141;

@@ -11,12 +11,15 @@ mod doctor;
 mod exit;
 mod failure;
 mod mcp;
+mod notebook;
+mod remote;
 mod repl;
 mod result_json;
 mod run;
 mod serve;
 mod signals;
 mod sources;
+mod state_folder;
 mod streams;
 mod tagged;
 
@@ -51,7 +54,7 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>, worker_folder: Option
     };
     act(arguments.command, &Installation { worker_folder }).unwrap_or_else(|ended| {
         if let Some(message) = ended.message() {
-            let _ = writeln!(stderr(), "error: {message}");
+            let _ = writeln!(stderr(), "error: {}", streams::harmless(message));
         }
         ended.code()
     })
@@ -66,6 +69,9 @@ fn act(command: Command, installation: &Installation) -> Result<u8, Ended> {
             Command::Run(arguments) => run::run(arguments, installation, &mut signals).await,
             Command::Check(arguments) => check::check(arguments, installation, &mut signals).await,
             Command::Repl(arguments) => repl::repl(arguments, installation, &mut signals).await,
+            Command::Notebook(arguments) => {
+                notebook::notebook(*arguments, installation, &mut signals).await
+            }
             Command::Serve(arguments) => serve::serve(*arguments, installation, &mut signals).await,
             Command::Mcp(arguments) => mcp::mcp(arguments, installation, &mut signals).await,
             Command::Doctor(arguments) => tokio::select! {

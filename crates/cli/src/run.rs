@@ -13,7 +13,9 @@ use crate::{
     arguments::CodeArguments,
     code::{Code, Installation},
     exit::{self, Ended},
-    failure, result_json,
+    failure,
+    remote::RunTools,
+    result_json,
     signals::Signals,
     sources::Sources,
     streams::Streams,
@@ -22,7 +24,8 @@ use crate::{
 /// The bytes of a value that are shown.
 const MOST_SHOWN_BYTES: usize = 1 << 20;
 
-/// The time that a reader of the output has when a signal or the time limit has ended the run.
+/// The time that a reader of the output has when a signal or the time limit has ended the run. A reader of stderr then has
+/// the same for the reason of that end.
 const FLUSH_TIME: Duration = Duration::from_secs(1);
 
 pub(crate) async fn run(
@@ -74,7 +77,11 @@ pub(crate) async fn settle(
     streams: &Arc<Streams>,
     signals: &mut Signals,
 ) -> Result<Settled, Ended> {
-    let Code { sources, options, timeout_ms } = code;
+    let Code { sources, mut options, timeout_ms, config } = code;
+    let tools = match config {
+        Some(config) => Some(RunTools::open(&config, &mut options.imports, signals).await?),
+        None => None,
+    };
     let interceptor = Arc::clone(streams) as Arc<dyn RunInterceptor>;
     let amend = |request: Request| -> Result<Request, Error> {
         #[expect(clippy::cast_precision_loss, reason = "a number that is rounded is out of range")]
@@ -95,6 +102,9 @@ pub(crate) async fn settle(
         }
         () = streams.closed() => ended(run, "nobody reads the output any more").await,
     };
+    if let Some(tools) = tools {
+        tools.end().await;
+    }
     let result = result?;
     let is_hurried = result.status == Status::Terminated;
     Ok(Settled { result, sources, signal, is_hurried })
@@ -114,6 +124,10 @@ pub(crate) async fn flush(
             pending::<()>().await;
         }
         tokio::time::sleep(FLUSH_TIME).await;
+        // Without a thread for it the exit code alone tells the reason.
+        if let Ok(overtaking) = streams.overtaking() {
+            let _ = tokio::time::timeout(FLUSH_TIME, overtaking.written()).await;
+        }
     };
     tokio::select! {
         biased;

@@ -37,8 +37,8 @@ impl Sources {
         folder: Option<&Path>,
         mut modules: BTreeMap<String, String>,
     ) -> Result<Self, Ended> {
+        let entry = text(file)?;
         let is_stdin = file == Path::new("-");
-        let entry = if is_stdin { read_stdin()? } else { read(file)? };
         let filename = if is_stdin { "<stdin>".to_owned() } else { name(file, folder) };
         modules.remove(&format!("./{filename}"));
         Ok(Self { entry, language: language(file), filename, modules })
@@ -58,6 +58,11 @@ pub(crate) fn folder(folder: &Path) -> Result<BTreeMap<String, String>, Ended> {
     let mut modules = BTreeMap::new();
     add(folder, "./", &mut modules)?;
     Ok(modules)
+}
+
+/// The text of a file, `-` for stdin.
+pub(crate) fn text(file: &Path) -> Result<String, Ended> {
+    if file == Path::new("-") { read_stdin() } else { read(file) }
 }
 
 fn read_stdin() -> Result<String, Ended> {

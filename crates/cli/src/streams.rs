@@ -111,13 +111,20 @@ impl Streams {
 
     /// Resolves when all lines are written, or could not be.
     pub(crate) async fn written(&self) {
-        loop {
-            let written = self.queue.written.notified();
-            if self.queue.state().is_written() {
-                return;
-            }
-            written.await;
+        self.queue.written().await;
+    }
+
+    /// Streams that write the lines of stderr which still wait, while a reader of stdout holds up those before them. No line
+    /// is written twice.
+    ///
+    /// # Errors
+    /// The system has no thread left.
+    pub(crate) fn overtaking(&self) -> io::Result<Self> {
+        let overtaking = Self::new(false)?;
+        for (target, line) in self.queue.take_errors() {
+            overtaking.queue.push(target, line);
         }
+        Ok(overtaking)
     }
 }
 
@@ -168,6 +175,28 @@ impl Queue {
         state.lines.push_back((target, line));
         drop(state);
         self.changed.notify_all();
+    }
+
+    async fn written(&self) {
+        loop {
+            let written = self.written.notified();
+            if self.state().is_written() {
+                return;
+            }
+            written.await;
+        }
+    }
+
+    /// Takes the lines of stderr, of which none is being written.
+    fn take_errors(&self) -> VecDeque<(Target, String)> {
+        let mut state = self.state();
+        let lines = std::mem::take(&mut state.lines);
+        let (out, errors) =
+            lines.into_iter().partition(|(target, _)| matches!(target, Target::Out));
+        state.lines = out;
+        let bytes: usize = errors.iter().map(|(_, line): &(_, String)| line.len() + 1).sum();
+        state.bytes = state.bytes.saturating_sub(bytes);
+        errors
     }
 
     /// Writes lines until nobody pushes any.

@@ -1,7 +1,7 @@
-//! Events of processes, and their readers.
+//! Events, and the readers of the changes of all processes.
 //!
-//! In: what the service stores of each process. Out: events with ids, in order. A reader holds a place in the stored
-//! events and no events of its own, so a slow reader costs no memory; one that is too far behind is cut off.
+//! In: processes that change. Out: events with ids, in order. The latest ones are kept, and a reader holds a place among
+//! them, so a slow reader costs no memory; one that is too far behind is cut off.
 
 use std::{
     collections::VecDeque,
@@ -11,11 +11,7 @@ use std::{
 
 use tokio::sync::watch;
 
-use crate::{
-    ProcessRecord,
-    locks::lock,
-    process::{Body, Process, record_text},
-};
+use crate::{ProcessRecord, locks::lock, process::record_text};
 
 /// The kind of an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -73,66 +69,7 @@ impl fmt::Display for Lagged {
 impl std::error::Error for Lagged {}
 
 /// The bytes that a reader may be behind.
-const MOST_BEHIND: u64 = 1 << 20;
-
-/// A reader of one process's events.
-#[derive(Debug)]
-pub struct ProcessEvents {
-    process: Arc<Process>,
-    changed: watch::Receiver<()>,
-    /// The id of the last event that was read.
-    id: u64,
-    /// The bytes of all events up to that one, and at least of those that there were when the reader began: it may read
-    /// these at its own pace.
-    position: u64,
-    /// Whether the execution's last event was read.
-    is_over: bool,
-    is_lagged: bool,
-}
-
-impl ProcessEvents {
-    pub(crate) fn new(process: Arc<Process>, after: u64) -> Self {
-        let changed = process.changed.subscribe();
-        let position = process.body().log.total();
-        Self { process, changed, id: after, position, is_over: false, is_lagged: false }
-    }
-
-    /// The next event, as soon as there is one. `None` after `exit`, or when the process was deleted. Dropping the
-    /// future loses no event.
-    ///
-    /// # Errors
-    /// The reader is too far behind; each later call gives the same.
-    pub async fn next(&mut self) -> Result<Option<ProcessEvent>, Lagged> {
-        loop {
-            self.changed.mark_unchanged();
-            if let Some(next) = self.take() {
-                return next;
-            }
-            if self.changed.changed().await.is_err() {
-                return Ok(None);
-            }
-        }
-    }
-
-    /// The next event, if it is there.
-    fn take(&mut self) -> Option<Result<Option<ProcessEvent>, Lagged>> {
-        let mut guard = self.process.body();
-        let Body { log, stdout, stderr, is_deleted, .. } = &mut *guard;
-        let is_behind = log.total_before_last() > self.position + MOST_BEHIND;
-        if self.is_lagged || is_behind {
-            self.is_lagged = true;
-            return Some(Err(Lagged));
-        }
-        if self.is_over || *is_deleted {
-            return Some(Ok(None));
-        }
-        let (event, position) = log.after(self.id, stdout, stderr)?;
-        self.id = event.id;
-        self.position = self.position.max(position);
-        self.is_over = event.kind == EventKind::Exit;
-        Some(Ok(Some(event)))
-    }
-}
+pub(crate) const MOST_BEHIND: u64 = 1 << 20;
 
 /// The latest changes of all processes.
 #[derive(Debug)]
@@ -150,8 +87,20 @@ struct Latest {
 }
 
 impl Changes {
-    pub(crate) fn new() -> Self {
-        Self { latest: Mutex::default(), changed: watch::Sender::new(()) }
+    /// Ids go on after that one.
+    pub(crate) fn new(last_id: u64) -> Self {
+        let latest = Latest { last_id, ..Latest::default() };
+        Self { latest: Mutex::new(latest), changed: watch::Sender::new(()) }
+    }
+
+    /// The id of the last change.
+    pub(crate) fn last_id(&self) -> u64 {
+        lock(&self.latest).last_id
+    }
+
+    /// Told of each change.
+    pub(crate) fn subscribe(&self) -> watch::Receiver<()> {
+        self.changed.subscribe()
     }
 
     /// A process has changed.

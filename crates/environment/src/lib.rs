@@ -5,6 +5,7 @@
 //! A [`ProcessService`] gives an environment work and keeps the records.
 
 mod bindings;
+mod database;
 pub mod door;
 mod environment;
 mod event;
@@ -14,6 +15,7 @@ mod locks;
 mod options;
 mod problem;
 mod process;
+mod reader;
 mod record;
 mod request;
 mod service;
@@ -23,19 +25,25 @@ mod typescript;
 
 pub use bindings::{EnvironmentBindings, ExecutionHost};
 pub use environment::{Environment, EnvironmentError};
-pub use event::{AllEvents, EventKind, Lagged, ProcessEvent, ProcessEvents};
+pub use event::{AllEvents, EventKind, Lagged, ProcessEvent};
 pub use execution::{
     EXECUTION_EXIT_STATES, EXECUTION_STATES, ErrorDetails, ExecutionExitState, ExecutionFailure,
     ExecutionInput, ExecutionOptions, ExecutionState,
 };
 pub use options::{Log, ProcessServiceOptions};
 pub use problem::{ProblemType, ProcessError};
+pub use reader::ProcessEvents;
 pub use record::{ProcessList, ProcessRecord, ProcessState, StreamInfo};
 pub use request::{ListQuery, NewProcess, RunQuery, whole_number};
 pub use service::{ProcessService, WeakProcessService};
 pub use stats::{Histogram, ServiceStats, ToolCount};
 pub use tokio_util::sync::CancellationToken;
-pub use tools::{ToolContext, ToolDescription, ToolError, ToolHandler, ToolInfo};
+pub use tools::{
+    ToolCalls, ToolContext, ToolDescription, ToolError, ToolHandler, ToolInfo, ToolSet,
+    arguments::check_schema,
+    names::{identifier as tool_identifier, is_name as is_tool_name},
+    types::tool_types,
+};
 pub use typescript::{TypeScriptEnvironment, TypeScriptEnvironmentOptions};
 
 /// Tests the examples of this page of `docs/`.

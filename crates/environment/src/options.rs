@@ -1,6 +1,6 @@
 //! The options of a process service.
 
-use std::{fmt, sync::Arc};
+use std::{fmt, path::PathBuf, sync::Arc};
 
 use isolane::{Error, ErrorKind, OptionDeclaration, OptionKind, Spelling};
 
@@ -40,6 +40,10 @@ pub struct ProcessServiceOptions {
     pub retain_count: usize,
     /// How long finished processes are kept; 7 days by default.
     pub retain_ms: u64,
+    /// A file of SQLite that keeps the processes, so that they outlive the service; it is made if there is none. `None`:
+    /// they are in memory. One service has it at a time. The file is opened, and what an earlier service has not finished
+    /// is ended there, on the thread that makes the service; everything else is done by a thread of its own.
+    pub database: Option<PathBuf>,
     /// Receives lines about failures that no client is told of, such as a `kill` that throws; by default they go to the
     /// standard error.
     pub log: Option<Log>,
@@ -64,6 +68,7 @@ impl Default for ProcessServiceOptions {
             max_output_bytes: 8 << 20,
             retain_count: 10_000,
             retain_ms: 7 * 24 * 60 * 60 * 1000,
+            database: None,
             log: None,
             spelling: Spelling::default(),
             handle: None,
@@ -72,6 +77,11 @@ impl Default for ProcessServiceOptions {
 }
 
 impl ProcessServiceOptions {
+    /// Receives lines.
+    pub(crate) fn log(&self) -> Log {
+        self.log.clone().unwrap_or_else(|| Arc::new(|line| eprintln!("isolane: {line}")))
+    }
+
     /// # Errors
     /// A range error for a count that is out of range.
     pub(crate) fn check(&self) -> Result<(), Error> {

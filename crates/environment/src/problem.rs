@@ -92,6 +92,17 @@ impl ProcessError {
         Self { code, message: message.into() }
     }
 
+    /// The process is idle.
+    pub(crate) fn already_idle(pid: u64) -> Self {
+        Self::new(ProblemType::AlreadyIdle, format!("process {pid} is idle already"))
+    }
+
+    /// The process has results, which `force` would clear.
+    pub(crate) fn has_results(pid: u64) -> Self {
+        let message = format!("process {pid} has results: force clears them");
+        Self::new(ProblemType::HasResults, message)
+    }
+
     /// The request is not valid.
     pub fn bad_request(message: impl Into<String>) -> Self {
         Self::new(ProblemType::BadRequest, message)

@@ -37,7 +37,7 @@ impl App {
         options: ListenOptions,
         closing: CancellationToken,
     ) -> Self {
-        let has_token = options.token.is_some();
+        let document = openapi::document(options.token.is_some(), service.max_timeout_ms());
         Self {
             service,
             token: options.token,
@@ -46,7 +46,7 @@ impl App {
             metrics: HttpMetrics::default(),
             log: FailureLog::new(options.log),
             closing,
-            openapi: openapi::document(has_token).to_string().into(),
+            openapi: document.to_string().into(),
             began: Instant::now(),
         }
     }

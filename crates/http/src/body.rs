@@ -1,8 +1,7 @@
 //! The bodies of requests.
 //!
-//! In: a request. Out: JSON, or the problem: too large, too slow, no JSON, another media type, a server that closes. A body that nobody wants
-//! is read all the same, up to a bound and while its sender reads the answer: a connection that ends with unread bytes
-//! may lose the answer.
+//! In: a request. Out: JSON, or a problem. A body that nobody wants is read all the same, up to a bound and while its sender
+//! reads the answer: a connection that ends with unread bytes may lose the answer.
 
 use std::time::Duration;
 

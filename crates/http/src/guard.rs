@@ -1,7 +1,7 @@
 //! The guard before all handlers.
 //!
-//! In: each request. Out: its response, or the problem of a request that may not come in: of a foreign page, without the
-//! token, too often, too late. All responses get the headers that keep browsers from reading more into them, and are counted.
+//! In: each request. Out: its response, or the problem of a request that may not come in. All responses are counted, and get
+//! the headers that keep browsers from reading more into them.
 
 use std::{net::IpAddr, panic::AssertUnwindSafe};
 

@@ -1,4 +1,4 @@
-// What do the tickets of the year cost us, and is there an article that could have saved them?
+// The costs of the year's tickets, and the articles that could have saved them.
 
 import { list, type Row } from 'tickets';
 import * as customers from 'customers';

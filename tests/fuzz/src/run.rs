@@ -112,9 +112,9 @@ pub(crate) fn runtime() -> &'static Runtime {
     static RUNTIME: OnceLock<Runtime> = OnceLock::new();
     RUNTIME.get_or_init(|| {
         let options = isolane::RuntimeOptions {
-            max_concurrent_runs: Some(1.0),
-            ready_isolates: Some(1.0),
-            compile_cache_bytes: Some(1e6),
+            max_concurrent_runs: Some(1),
+            ready_isolates: Some(1),
+            compile_cache_bytes: Some(1_000_000),
             ..Default::default()
         };
         Runtime::new(&options).expect("valid options")

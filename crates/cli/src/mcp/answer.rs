@@ -7,7 +7,7 @@ use isolane::{ExecutionResult, Name, SessionState, Status, Value, console_line};
 use rmcp::model::{CallToolResult, ContentBlock};
 use serde_json::{Map, Value as Json, json};
 
-use super::bounded::Bounded;
+use super::{bounded::Bounded, catalogue::Found};
 use crate::{result_json, tagged::tagged};
 
 /// The bytes of all values of a log that are no strings, as text.
@@ -48,6 +48,22 @@ pub(super) fn of_names(names: &[Name]) -> CallToolResult {
     let mut fields = Map::from_iter([("names".to_owned(), Json::Array(names.collect()))]);
     room.tell(&mut fields);
     answer(text.finish(), Some(Json::Object(fields)), false)
+}
+
+/// Tools of other servers that were found.
+pub(super) fn of_tools(found: &Found) -> CallToolResult {
+    let Found { types, names, count } = found;
+    let mut text = Bounded::default();
+    match (names.len(), *count) {
+        (0, _) => text.push("no tool fits; try fewer words, or none"),
+        (shown, count) if shown < count => {
+            text.push(&format!("// {shown} of {count} tools that fit\n"));
+        }
+        _ => {}
+    }
+    text.push(types);
+    let structured = json!({ "types": bounded(types), "tools": names, "count": count });
+    answer(text.finish(), Some(structured), false)
 }
 
 /// A session that was reset.

@@ -5,6 +5,8 @@
 use isolane::{Language, unknown_name, wrong_type};
 use serde_json::{Map, Value as Json};
 
+use super::catalogue::MOST as MOST_DESCRIBED;
+
 /// The time limit of a call that asks for none, in milliseconds.
 pub(super) const DEFAULT_TIMEOUT_MS: u64 = 30_000;
 
@@ -40,11 +42,11 @@ impl<'a> Fields<'a> {
 
     /// # Errors
     /// The text that names a field of the wrong type.
-    pub(super) fn code(&self) -> Result<Code, String> {
+    pub(super) fn code(&self, default_timeout_ms: u64) -> Result<Code, String> {
         Ok(Code {
             source: self.text("code")?.to_owned(),
             language: self.language()?,
-            timeout_ms: self.timeout_ms()?,
+            timeout_ms: self.whole("timeoutMs", MOST_TIMEOUT_MS)?.unwrap_or(default_timeout_ms),
         })
     }
 
@@ -75,22 +77,47 @@ impl<'a> Fields<'a> {
         }
     }
 
-    fn timeout_ms(&self) -> Result<u64, String> {
-        match self.0.get("timeoutMs") {
-            None | Some(Json::Null) => Ok(DEFAULT_TIMEOUT_MS),
-            Some(value) => {
-                // A host may write 500.0.
-                let float = value.as_f64().filter(|float| float.fract() == 0.0);
-                let float = float.filter(|float| (1.0..=3_600_000.0).contains(float));
-                #[expect(
-                    clippy::cast_possible_truncation,
-                    clippy::cast_sign_loss,
-                    reason = "whole, in range"
-                )]
-                float.map(|float| float as u64).ok_or_else(|| {
-                    let expected = format!("a whole number from 1 to {MOST_TIMEOUT_MS}");
-                    refusal("timeoutMs", &expected, Some(value))
-                })
+    /// The words that a search has, if any.
+    ///
+    /// # Errors
+    /// The text for a query that is no string.
+    pub(super) fn query(&self) -> Result<&'a str, String> {
+        match self.0.get("query") {
+            None | Some(Json::Null) => Ok(""),
+            Some(_) => self.text("query"),
+        }
+    }
+
+    /// How many tools are described at most.
+    ///
+    /// # Errors
+    /// The text for a number that is out of range.
+    pub(super) fn limit(&self) -> Result<Option<usize>, String> {
+        let limit = self.whole("limit", MOST_DESCRIBED as u64)?;
+        Ok(limit.map(|limit| usize::try_from(limit).unwrap_or(MOST_DESCRIBED)))
+    }
+
+    /// A whole number from 1.
+    fn whole(&self, name: &str, most: u64) -> Result<Option<u64>, String> {
+        let value = match self.0.get(name) {
+            None | Some(Json::Null) => return Ok(None),
+            Some(value) => value,
+        };
+        #[expect(clippy::cast_precision_loss, reason = "far below 2^53")]
+        let range = 1.0..=most as f64;
+        // A host may write 500.0.
+        let float = value.as_f64().filter(|float| float.fract() == 0.0 && range.contains(float));
+        #[expect(
+            clippy::cast_possible_truncation,
+            clippy::cast_sign_loss,
+            reason = "whole, in range"
+        )]
+        let whole = float.map(|float| float as u64);
+        match whole {
+            Some(whole) => Ok(Some(whole)),
+            None => {
+                let expected = format!("a whole number from 1 to {most}");
+                Err(refusal(name, &expected, Some(value)))
             }
         }
     }

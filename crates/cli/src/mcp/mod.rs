@@ -2,30 +2,43 @@
 //!
 //! In: messages, one a line. Out: the same, and nothing else on stdout; an exit code. `server` answers the protocol,
 //! `tools` declares the tools, `arguments` reads their arguments, `sessions` keeps what stays between calls, `answer`
-//! makes an answer of a result, `transport` carries messages. The end of stdin ends all calls; an end of stdout the server.
+//! makes an answer of a result, `running` is a cell with the request that waits for it, `transport` carries messages. The end of stdin ends all calls; an end of stdout the server.
+//! With tools of other servers, `code_mode` hands them to cells, `cells` has the calls of each cell, `catalogue` tells the
+//! model of the tools, `approvals` asks the user of the host, `rounds` keeps the cells that wait for an answer.
 
 mod answer;
+mod approvals;
 mod arguments;
 mod bounded;
+mod catalogue;
+mod cells;
+mod code_mode;
 mod input;
 mod lines;
+mod rounds;
+mod running;
 mod server;
 mod sessions;
 mod tools;
 mod transport;
 
-use isolane::{Report, SessionOptions};
+use std::sync::Arc;
+
+use isolane::{Report, Runtime, SessionOptions};
 use isolane_environment::CancellationToken;
 use rmcp::{
     service::{ServerInitializeError, ServiceExt},
     transport::io::stdio_pipes,
 };
 
-use self::{server::Server, sessions::Sessions, transport::Lined};
+use self::{
+    approvals::Approvals, code_mode::CodeMode, server::Server, sessions::Sessions, transport::Lined,
+};
 use crate::{
     arguments::McpArguments,
     code::{Given, Installation},
     exit::{self, Ended},
+    remote::{self, Remote},
     signals::Signals,
 };
 
@@ -36,7 +49,38 @@ pub(crate) async fn mcp(
 ) -> Result<u8, Ended> {
     let runtime = installation.runtime(arguments.isolation)?;
     let memory_limit_bytes = arguments.given.memory;
-    let given = signals.during(move || Given::read(&arguments.given)).await?;
+    let reading = move || {
+        let config = arguments.config.as_deref().map(remote::read).transpose()?;
+        Ok((Given::read(&arguments.given)?, config))
+    };
+    let (given, config) = signals.during(reading).await?;
+    let approvals = Approvals::default();
+    let remote = match config {
+        Some(config) => {
+            Some(Remote::open(&config, Some(Arc::new(approvals.clone())), signals).await?)
+        }
+        None => None,
+    };
+    let tools = remote.as_ref().map(|remote| (remote.set.clone(), remote.tools.asks()));
+    let code_mode = tools.map(|(tools, asks)| CodeMode::new(tools, approvals, asks));
+    let ended = serve(runtime, given, memory_limit_bytes, code_mode, signals).await;
+    if let Some(remote) = remote {
+        remote.end().await;
+    }
+    ended
+}
+
+/// Answers the host until it is gone, or until a signal.
+async fn serve(
+    runtime: Runtime,
+    mut given: Given,
+    memory_limit_bytes: Option<u64>,
+    code_mode: Option<CodeMode>,
+    signals: &mut Signals,
+) -> Result<u8, Ended> {
+    if let Some(code_mode) = &code_mode {
+        code_mode.insert_imports(&mut given.imports);
+    }
     let options = SessionOptions {
         globals: given.globals,
         imports: given.imports,
@@ -45,9 +89,10 @@ pub(crate) async fn mcp(
         report: Report::On,
         ..SessionOptions::default()
     };
-    let sessions = Sessions::new(runtime, options)?;
+    let interceptor = code_mode.as_ref().map(CodeMode::interceptor);
+    let sessions = Sessions::new(runtime, options, interceptor)?;
     let closing = CancellationToken::new();
-    let server = Server::new(sessions.clone(), closing.clone());
+    let server = Server::new(sessions.clone(), code_mode, closing.clone());
     let unread = CancellationToken::new();
     transport::watch(unread.clone()).map_err(|error| Ended::failure(&error))?;
     let transport = Lined::new(stdio_pipes(), closing, unread.clone());

@@ -1,16 +1,14 @@
 //! The server: which request is answered by what.
 //!
-//! In: requests of a host, as the protocol's library reads them. Out: answers; reports as progress. A call that the host
-//! cancels, and the end of the input, end the run.
+//! In: requests of a host, as the protocol's library reads them. Out: answers.
 
-use futures_util::StreamExt;
-use isolane::{CellOptions, Execution, ExecutionResult, Session, SessionState, inspect};
-use isolane_environment::CancellationToken;
+use isolane::CellOptions;
+use isolane_environment::{CancellationToken, ToolSet};
 use rmcp::{
     ErrorData, RoleServer, ServerHandler,
     model::{
         CallToolRequestParams, CallToolResponse, CallToolResult, Implementation, ListToolsResult,
-        PaginatedRequestParams, ProgressNotificationParam, ServerCapabilities, ServerConfig,
+        PaginatedRequestParams, ServerCapabilities, ServerConfig, Tool,
     },
     service::RequestContext,
 };
@@ -18,74 +16,135 @@ use serde_json::Map;
 
 use super::{
     answer,
-    arguments::{Code, Fields},
+    arguments::{Code, DEFAULT_TIMEOUT_MS, Fields},
+    catalogue::{self, DEFAULT_LIMIT},
+    code_mode::CodeMode,
+    rounds::Rounds,
+    running::{Held, Running, Step},
     sessions::Sessions,
-    tools::{self, INSTRUCTIONS, LIST_NAMES, RESET_SESSION, RUN_CELL, RUN_CODE},
+    tools::{self, DESCRIBE_TOOLS, INSTRUCTIONS, LIST_NAMES, RESET_SESSION, RUN_CELL, RUN_CODE},
 };
-
-/// The most reports of a run that are told while it runs. All are in the answer.
-const MOST_TOLD: usize = 1000;
-
-/// The bytes of a report that are shown as progress.
-const MOST_SHOWN_BYTES: usize = 4 << 10;
 
 pub(super) struct Server {
     sessions: Sessions,
+    /// The tools of other servers, if there are any.
+    code_mode: Option<CodeMode>,
+    /// Cells that wait for the next request.
+    rounds: Rounds,
     /// The end of the input.
     closing: CancellationToken,
 }
 
 impl Server {
-    pub(super) fn new(sessions: Sessions, closing: CancellationToken) -> Self {
-        Self { sessions, closing }
+    pub(super) fn new(
+        sessions: Sessions,
+        code_mode: Option<CodeMode>,
+        closing: CancellationToken,
+    ) -> Self {
+        Self { sessions, code_mode, rounds: Rounds::default(), closing }
+    }
+
+    fn tools(&self) -> Vec<Tool> {
+        tools::all(self.code_mode.as_ref())
     }
 
     async fn call(
         &self,
         request: &CallToolRequestParams,
         context: &RequestContext<RoleServer>,
-    ) -> Result<CallToolResult, ErrorData> {
+    ) -> Result<CallToolResponse, ErrorData> {
         let none = Map::new();
         let fields = request.arguments.as_ref().unwrap_or(&none);
         let answer = match &*request.name {
-            RUN_CODE => self.run_code(fields, context).await,
-            RUN_CELL => self.run_cell(fields, context).await,
+            RUN_CODE | RUN_CELL => {
+                let begin = || match &*request.name {
+                    RUN_CODE => self.run_code(fields, context),
+                    _ => self.run_cell(fields, context),
+                };
+                let ran = self.run(begin, request, context).await;
+                return Ok(ran.unwrap_or_else(|reason| answer::refused(reason).into()));
+            }
             LIST_NAMES => self.list_names(fields, context).await,
             RESET_SESSION => self.reset_session(fields).await,
+            DESCRIBE_TOOLS if self.code_mode.is_some() => self.describe_tools(fields),
             name => {
                 let name: String = name.chars().take(100).collect();
-                let names = tools::all().into_iter().map(|tool| tool.name).collect::<Vec<_>>();
+                let names = self.tools().into_iter().map(|tool| tool.name).collect::<Vec<_>>();
                 let message = format!("there is no tool '{name}'; tools are {}", names.join(", "));
                 return Err(ErrorData::invalid_params(message, None));
             }
         };
-        Ok(answer.unwrap_or_else(answer::refused))
+        Ok(answer.unwrap_or_else(answer::refused).into())
     }
 
-    async fn run_code(
+    fn run_code(
         &self,
         fields: &Map<String, serde_json::Value>,
         context: &RequestContext<RoleServer>,
-    ) -> Result<CallToolResult, String> {
-        let code = Fields::new(fields, &["code", "language", "timeoutMs"])?.code()?;
+    ) -> Result<Running, String> {
+        let fields = Fields::new(fields, &["code", "language", "timeoutMs"])?;
+        let code = fields.code(self.default_timeout_ms())?;
         let session = self.sessions.once().map_err(|error| error.message().to_owned())?;
-        let result = self.run(&session, code, context).await?;
-        Ok(answer::of_result(&result, false))
+        Ok(self.begin(Held::Once(session), code, context))
     }
 
-    async fn run_cell(
+    fn run_cell(
         &self,
         fields: &Map<String, serde_json::Value>,
         context: &RequestContext<RoleServer>,
-    ) -> Result<CallToolResult, String> {
+    ) -> Result<Running, String> {
         let fields = Fields::new(fields, &["session", "code", "timeoutMs"])?;
-        let (name, code) = (fields.session()?, fields.code()?);
-        let used = self.sessions.take(name)?;
-        let mut result = self.run(used.session(), code, context).await?;
-        if let Some(cell) = result.cell.as_mut().filter(|_| used.is_reset()) {
-            cell.session = SessionState::Reset;
-        }
-        Ok(answer::of_result(&result, true))
+        let (name, code) = (fields.session()?, fields.code(self.default_timeout_ms())?);
+        Ok(self.begin(Held::Named(self.sessions.take(name)?), code, context))
+    }
+
+    /// Begins a cell.
+    fn begin(&self, session: Held, code: Code, context: &RequestContext<RoleServer>) -> Running {
+        let Code { source, language, timeout_ms } = code;
+        let options = CellOptions {
+            language: Some(language),
+            timeout_ms: Some(timeout_ms),
+            ..CellOptions::default()
+        };
+        let begin = || session.session().run(source, options);
+        let (execution, asking) = match &self.code_mode {
+            Some(code_mode) => {
+                let (execution, asking) = code_mode.begin(context, begin);
+                (execution, Some(asking))
+            }
+            None => (begin(), None),
+        };
+        Running { execution, asking, session }
+    }
+
+    /// Runs a cell to its end, or up to questions for the user. A request may answer those of a cell that began before.
+    async fn run(
+        &self,
+        begin: impl FnOnce() -> Result<Running, String>,
+        request: &CallToolRequestParams,
+        context: &RequestContext<RoleServer>,
+    ) -> Result<CallToolResponse, String> {
+        let running = match &request.request_state {
+            Some(number) => self.rounds.answer(number, request.input_responses.as_ref())?,
+            None => begin()?,
+        };
+        Ok(match running.go_on(context, &self.closing).await? {
+            Step::Done(answer) => answer.into(),
+            Step::Asks(running, questions) => {
+                CallToolResponse::InputRequired(self.rounds.ask(running, questions))
+            }
+        })
+    }
+
+    fn describe_tools(
+        &self,
+        fields: &Map<String, serde_json::Value>,
+    ) -> Result<CallToolResult, String> {
+        let fields = Fields::new(fields, &["query", "limit"])?;
+        let (query, limit) = (fields.query()?, fields.limit()?.unwrap_or(DEFAULT_LIMIT));
+        let none = ToolSet::default();
+        let tools = self.code_mode.as_ref().map_or(&none, CodeMode::tools);
+        Ok(answer::of_tools(&catalogue::find(tools, query, limit)))
     }
 
     async fn list_names(
@@ -114,37 +173,8 @@ impl Server {
         Ok(answer::of_reset(name))
     }
 
-    /// Runs a cell to its end, or until nobody wants it any more.
-    async fn run(
-        &self,
-        session: &Session,
-        code: Code,
-        context: &RequestContext<RoleServer>,
-    ) -> Result<ExecutionResult, String> {
-        let Code { source, language, timeout_ms } = code;
-        let options = CellOptions {
-            language: Some(language),
-            timeout_ms: Some(timeout_ms),
-            ..CellOptions::default()
-        };
-        let mut execution = session.run(source, options);
-        let result = {
-            let telling = tell(&execution, context);
-            let running = async { tokio::join!(&mut execution, telling).0 };
-            tokio::select! {
-                result = running => Some(result),
-                // The host learns of no reason: it canceled the call, or is gone.
-                _ = self.ended(context) => None,
-            }
-        };
-        let result = match result {
-            Some(result) => result,
-            None => {
-                execution.terminate(Some("the call was canceled"));
-                execution.await
-            }
-        };
-        result.map_err(|error| error.message().to_owned())
+    fn default_timeout_ms(&self) -> u64 {
+        self.code_mode.as_ref().map_or(DEFAULT_TIMEOUT_MS, CodeMode::default_timeout_ms)
     }
 
     /// Resolves when nobody wants the answer of a call any more, with the reason.
@@ -152,28 +182,6 @@ impl Server {
         tokio::select! {
             () = context.ct.cancelled() => "the call was canceled",
             () = self.closing.cancelled() => "the input has ended",
-        }
-    }
-}
-
-/// Tells the host of reports as they come, if it asked for progress.
-fn tell(
-    execution: &Execution,
-    context: &RequestContext<RoleServer>,
-) -> impl Future<Output = ()> + Send + use<> {
-    let token = context.meta.get_progress_token();
-    let (peer, reports) = (context.peer.clone(), execution.report_stream());
-    async move {
-        let Some(token) = token else { return };
-        let mut reports = reports.take(MOST_TOLD);
-        let mut progress = 0.0;
-        while let Some(report) = reports.next().await {
-            progress += 1.0;
-            let told = ProgressNotificationParam::new(token.clone(), progress)
-                .with_message(inspect(&report, MOST_SHOWN_BYTES));
-            if peer.notify_progress(told).await.is_err() {
-                return;
-            }
         }
     }
 }
@@ -190,7 +198,7 @@ impl ServerHandler for Server {
         _: Option<PaginatedRequestParams>,
         _: RequestContext<RoleServer>,
     ) -> Result<ListToolsResult, ErrorData> {
-        Ok(ListToolsResult::with_all_items(tools::all()))
+        Ok(ListToolsResult::with_all_items(self.tools()))
     }
 
     async fn call_tool(
@@ -198,6 +206,6 @@ impl ServerHandler for Server {
         request: CallToolRequestParams,
         context: RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, ErrorData> {
-        Ok(self.call(&request, &context).await?.into())
+        self.call(&request, &context).await
     }
 }

@@ -9,7 +9,7 @@ use std::{
     time::Duration,
 };
 
-use isolane::{Error, Runtime, Session, SessionOptions};
+use isolane::{Error, Runtime, Session, SessionInterceptor, SessionOptions};
 use tokio::time::{Instant, sleep_until};
 
 /// The most sessions.
@@ -23,6 +23,8 @@ const UNUSED: Duration = Duration::from_mins(30);
 pub(super) struct Sessions {
     runtime: Runtime,
     options: SessionOptions,
+    /// Of all sessions.
+    interceptor: Option<Arc<dyn SessionInterceptor>>,
     open: Arc<Mutex<BTreeMap<String, Open>>>,
 }
 
@@ -44,10 +46,22 @@ pub(super) struct Use {
 impl Sessions {
     /// # Errors
     /// Misuse of an option: a global that no code could name.
-    pub(super) fn new(runtime: Runtime, options: SessionOptions) -> Result<Self, Error> {
+    pub(super) fn new(
+        runtime: Runtime,
+        options: SessionOptions,
+        interceptor: Option<Arc<dyn SessionInterceptor>>,
+    ) -> Result<Self, Error> {
+        let sessions = Self { runtime, options, interceptor, open: Arc::default() };
         // The values handed over are checked here, and not by the first call of a model.
-        drop(runtime.session(options.clone())?);
-        Ok(Self { runtime, options, open: Arc::default() })
+        drop(sessions.session(sessions.options.clone())?);
+        Ok(sessions)
+    }
+
+    fn session(&self, options: SessionOptions) -> Result<Session, Error> {
+        self.runtime.session_with(options, |mut request| {
+            request.interceptor.clone_from(&self.interceptor);
+            Ok(request)
+        })
     }
 
     /// A session that no name has, for one cell. No state of it is kept for rolling back.
@@ -55,7 +69,7 @@ impl Sessions {
     /// # Errors
     /// The refusal of the runtime.
     pub(super) fn once(&self) -> Result<Session, Error> {
-        self.runtime.session(SessionOptions { checkpoint_bytes: Some(0), ..self.options.clone() })
+        self.session(SessionOptions { checkpoint_bytes: Some(0), ..self.options.clone() })
     }
 
     /// The session of that name, made if there is none.
@@ -72,7 +86,7 @@ impl Sessions {
                     "there are {MOST} sessions already: use one of them, or reset one that you no longer need ({names})"
                 ));
             }
-            let session = self.runtime.session(self.options.clone());
+            let session = self.session(self.options.clone());
             let session = session.map_err(|error| error.message().to_owned())?;
             let used = Instant::now();
             open.insert(name.to_owned(), Open { session: Arc::new(session), calls: 0, used });
@@ -165,7 +179,7 @@ mod tests {
     const MINUTE: Duration = Duration::from_mins(1);
 
     fn sessions() -> Sessions {
-        Sessions::new(Runtime::shared(), SessionOptions::default()).expect("valid options")
+        Sessions::new(Runtime::shared(), SessionOptions::default(), None).expect("valid options")
     }
 
     #[tokio::test(start_paused = true)]

@@ -5,12 +5,17 @@ use std::sync::Arc;
 use rmcp::model::{Tool, ToolAnnotations};
 use serde_json::{Map, Value as Json, json};
 
-use super::arguments::{DEFAULT_TIMEOUT_MS, MOST_NAME_BYTES, MOST_TIMEOUT_MS};
+use super::{
+    arguments::{DEFAULT_TIMEOUT_MS, MOST_NAME_BYTES, MOST_TIMEOUT_MS},
+    catalogue::{self, DEFAULT_LIMIT, MOST as MOST_DESCRIBED},
+    code_mode::CodeMode,
+};
 
 pub(super) const RUN_CODE: &str = "run_code";
 pub(super) const RUN_CELL: &str = "run_cell";
 pub(super) const LIST_NAMES: &str = "list_names";
 pub(super) const RESET_SESSION: &str = "reset_session";
+pub(super) const DESCRIBE_TOOLS: &str = "describe_tools";
 
 /// The text about this server for a model, which its host hands on.
 pub(super) const INSTRUCTIONS: &str = "Runs TypeScript and JavaScript in an isolate that has no network, no files and no packages. \
@@ -25,7 +30,48 @@ const RUN_CELL_TEXT: &str = "Runs a cell in a session: all that earlier cells de
      undone. The session is made on its first use, and ends when it is not used for 30 minutes.";
 
 /// All tools, in the order in which they are listed.
-pub(super) fn all() -> Vec<Tool> {
+pub(super) fn all(code_mode: Option<&CodeMode>) -> Vec<Tool> {
+    let timeout_ms = code_mode.map_or(DEFAULT_TIMEOUT_MS, CodeMode::default_timeout_ms);
+    let mut all = of_cells(timeout_ms);
+    if let Some(code_mode) = code_mode {
+        // Tools of other servers may change anything.
+        for tool in all.iter_mut().filter(|tool| [RUN_CODE, RUN_CELL].contains(&&*tool.name)) {
+            tool.annotations = Some(ToolAnnotations::new().read_only(false).open_world(true));
+        }
+        if let Some(run_code) = all.first_mut() {
+            let text = catalogue::summary(code_mode.tools());
+            let text = format!("{RUN_CODE_TEXT}\n\n{text}");
+            run_code.description = Some(text.into());
+        }
+        all.push(describe_tools());
+    }
+    all
+}
+
+/// The tool that finds tools of other servers.
+fn describe_tools() -> Tool {
+    let properties = json!({
+        "query": { "type": "string", "description": "Words of names or descriptions. Without any, the first tools come." },
+        "limit": { "type": "integer", "minimum": 1, "maximum": MOST_DESCRIBED, "default": DEFAULT_LIMIT },
+    });
+    let text = json!({ "type": "string" });
+    let output = json!({
+        "types": { "type": "string", "description": "Declarations in TypeScript." },
+        "tools": { "type": "array", "items": text },
+        "count": { "type": "integer", "description": "How many tools fit." },
+    });
+    tool(
+        DESCRIBE_TOOLS,
+        "Finds tools of other servers that code can import, and gives their declarations in TypeScript. Call it before \
+         run_code or run_cell, for each task that needs tools whose declarations you do not know yet.",
+        object(&properties, &[]),
+        object(&output, &["types", "tools", "count"]),
+        true,
+    )
+}
+
+/// The tools that run cells.
+fn of_cells(timeout_ms: u64) -> Vec<Tool> {
     let code = json!({ "type": "string", "description": "The source text." });
     let language = json!({
         "type": "string",
@@ -37,7 +83,7 @@ pub(super) fn all() -> Vec<Tool> {
         "type": "integer",
         "minimum": 1,
         "maximum": MOST_TIMEOUT_MS,
-        "default": DEFAULT_TIMEOUT_MS,
+        "default": timeout_ms,
         "description": "The milliseconds after which the code is ended.",
     });
     let session = json!({

@@ -10,6 +10,9 @@ use crate::arguments::{GivenArguments, Limit, Place, bytes, time, time_or_none};
 
 #[derive(Args, Debug)]
 pub(crate) struct ServeArguments {
+    /// Tools that code may import: a JSON file with mcpServers, tools and policy.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) config: Option<PathBuf>,
     /// The address: an IP address or a name. One that is not loopback needs a token. [default: 127.0.0.1]
     #[arg(long)]
     pub(crate) host: Option<String>,
@@ -61,6 +64,10 @@ pub(crate) struct ServeArguments {
     /// How long finished processes are kept. [default: 7d]
     #[arg(long, value_parser = time)]
     pub(crate) retain: Option<u64>,
+    /// The file that keeps the processes, or none: they are in memory then. [default: processes.db in the folder isolane
+    /// of your state folder]
+    #[arg(long, value_name = "PATH")]
+    pub(crate) database: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) given: GivenArguments,
     /// Where the code runs.

@@ -1,11 +1,15 @@
 //! `isolane serve`: a process service over HTTP, until a signal.
 //!
-//! In: flags. Out: the address of the server on stdout once it listens, lines about failures on stderr, and the exit code
-//! of the signal.
+//! In: flags. Out: the address of the server on stdout once it listens, the file of the database and lines about failures
+//! on stderr, and the exit code of the signal.
 
 mod arguments;
+mod database;
 
-use std::sync::Arc;
+use std::{
+    path::{Path, PathBuf},
+    sync::Arc,
+};
 
 use isolane_environment::{
     ProcessService, ProcessServiceOptions, TypeScriptEnvironment, TypeScriptEnvironmentOptions,
@@ -16,6 +20,7 @@ pub(crate) use self::arguments::ServeArguments;
 use crate::{
     code::{Given, Installation},
     exit::Ended,
+    remote::{self, Remote},
     signals::Signals,
     sources, streams,
 };
@@ -31,10 +36,37 @@ pub(crate) async fn serve(
     let reading = move || {
         let given = Given::read(&arguments.given)?;
         let listen = listen_options(&arguments)?;
-        Ok((arguments, given, listen))
+        let config = arguments.config.as_deref().map(remote::read).transpose()?;
+        let database = database::file(arguments.database.as_deref())?;
+        Ok((arguments, given, listen, config, database))
     };
-    let (arguments, given, listen) = signals.during(reading).await?;
-    let service = open(&arguments, given, installation)?;
+    let (arguments, given, listen, config, database) = signals.during(reading).await?;
+    let remote = match config {
+        Some(config) => Some(Remote::open(&config, None, signals).await?),
+        None => None,
+    };
+    let service = open(&arguments, given, installation, database.clone());
+    let ended = match service {
+        Ok(service) => offer(service, listen, database.as_deref(), remote.as_ref(), signals).await,
+        Err(ended) => Err(ended),
+    };
+    if let Some(remote) = remote {
+        remote.end().await;
+    }
+    ended
+}
+
+/// Offers a service with these tools, until a signal.
+async fn offer(
+    service: ProcessService,
+    listen: ListenOptions,
+    database: Option<&Path>,
+    remote: Option<&Remote>,
+    signals: &mut Signals,
+) -> Result<u8, Ended> {
+    if let Some(remote) = remote {
+        service.add_tools(remote.tools.tools())?;
+    }
     let server = match Server::listen(service.clone(), listen).await {
         Ok(server) => server,
         Err(error) => {
@@ -42,6 +74,7 @@ pub(crate) async fn serve(
             return Err(error.into());
         }
     };
+    database::tell(database);
     // A service whose address nobody reads is of use all the same.
     let _ = streams::out(server.url());
     let (code, _) = signals.next().await;
@@ -58,6 +91,7 @@ fn open(
     arguments: &ServeArguments,
     given: Given,
     installation: &Installation,
+    database: Option<PathBuf>,
 ) -> Result<ProcessService, Ended> {
     let defaults = ProcessServiceOptions::default();
     let concurrency = arguments.concurrency.unwrap_or(defaults.concurrency);
@@ -83,6 +117,7 @@ fn open(
         max_output_bytes: size(arguments.max_output).unwrap_or(defaults.max_output_bytes),
         retain_count: arguments.retain_count.unwrap_or(defaults.retain_count),
         retain_ms: arguments.retain.unwrap_or(defaults.retain_ms),
+        database,
         ..defaults
     })?)
 }

@@ -22,6 +22,8 @@ pub(crate) struct Host {
     answers: BTreeMap<u64, Json>,
     /// Notifications that nobody has taken yet.
     notes: Vec<Json>,
+    /// Requests of the server that nobody has taken yet.
+    questions: Vec<Json>,
 }
 
 impl Host {
@@ -32,13 +34,21 @@ impl Host {
         let mut child = command.spawn().expect("it starts");
         let stdin = child.stdin.take();
         let stdout = BufReader::new(child.stdout.take().expect("piped"));
-        Self { child, stdin, stdout, requests: 0, answers: BTreeMap::new(), notes: Vec::new() }
+        let (answers, notes, questions) = (BTreeMap::new(), Vec::new(), Vec::new());
+        Self { child, stdin, stdout, requests: 0, answers, notes, questions }
     }
 
     /// A server that is ready for calls.
     pub(crate) fn ready(flags: &[&str]) -> Self {
+        Self::able(flags, &json!({}))
+    }
+
+    /// The same, for a host with these capabilities.
+    pub(crate) fn able(flags: &[&str], capabilities: &Json) -> Self {
         let mut host = Self::start(flags);
-        let answer = host.ask("initialize", &initialize("2025-06-18"));
+        let mut params = initialize("2025-06-18");
+        params["capabilities"] = capabilities.clone();
+        let answer = host.ask("initialize", &params);
         assert_eq!(answer["result"]["protocolVersion"], "2025-06-18", "{answer}");
         host.send(&json!({ "jsonrpc": "2.0", "method": "notifications/initialized" }).to_string());
         host
@@ -106,6 +116,20 @@ impl Host {
         self.answers.contains_key(&id)
     }
 
+    /// The next request of the server.
+    pub(crate) fn question(&mut self) -> Json {
+        while self.questions.is_empty() {
+            self.read();
+        }
+        self.questions.remove(0)
+    }
+
+    /// Answers a request of the server.
+    pub(crate) fn reply(&mut self, question: &Json, result: &Json) {
+        let reply = json!({ "jsonrpc": "2.0", "id": question["id"], "result": result });
+        self.send(&reply.to_string());
+    }
+
     /// The next notification.
     pub(crate) fn note(&mut self) -> Json {
         while self.notes.is_empty() {
@@ -125,9 +149,10 @@ impl Host {
         assert!(!line.is_empty(), "the server has ended: {:?}", self.child.wait());
         let message: Json = serde_json::from_str(&line).expect("nothing but JSON");
         assert_eq!(message["jsonrpc"], "2.0", "{message}");
-        match message["id"].as_u64() {
-            Some(id) => drop(self.answers.insert(id, message)),
-            None => self.notes.push(message),
+        match (message["id"].as_u64(), message["method"].is_string()) {
+            (Some(_), true) => self.questions.push(message),
+            (Some(id), false) => drop(self.answers.insert(id, message)),
+            (None, _) => self.notes.push(message),
         }
     }
 

@@ -32,5 +32,5 @@ fn the_examples_of_the_page_are_true() {
             commands += 1;
         }
     }
-    assert_eq!(commands, 3);
+    assert_eq!(commands, 4);
 }

@@ -4,7 +4,8 @@ use std::{
     fs,
     io::{BufRead, BufReader, Read, Write},
     net::TcpStream,
-    process::{Child, Stdio},
+    path::Path,
+    process::{Child, Command, Stdio},
 };
 
 use rustix::process::{Pid, Signal, kill_process};
@@ -18,7 +19,19 @@ const TOKEN: &str = "a-token-of-24-characters";
 /// A server whose code runs on threads, and its address.
 fn start(flags: &[&str], token: Option<&str>) -> (Child, String) {
     let mut command = command(&["serve", "--port", "0", "--isolation", "thread"]);
-    command.args(flags).stdout(Stdio::piped());
+    command.args(["--database", "none"]).args(flags);
+    begin(command, token)
+}
+
+/// A server whose processes are in the database of a user with that state folder.
+fn start_with_state(state: &Path) -> (Child, String) {
+    let mut command = command(&["serve", "--port", "0", "--isolation", "thread"]);
+    command.env("XDG_STATE_HOME", state);
+    begin(command, None)
+}
+
+fn begin(mut command: Command, token: Option<&str>) -> (Child, String) {
+    command.stdout(Stdio::piped());
     match token {
         Some(token) => command.env("ISOLANE_TOKEN", token),
         None => command.env_remove("ISOLANE_TOKEN"),
@@ -98,6 +111,40 @@ fn a_token_is_asked_for() {
 }
 
 #[test]
+fn processes_outlive_the_program_in_the_users_state_folder() {
+    let state = TempDir::new().expect("a folder");
+    let file = state.path().join("isolane").join("processes.db");
+    let (child, address) = start_with_state(state.path());
+    let (status, record) = post(&address, "", "console.log('kept'); return 7");
+    assert_eq!((status, &record["pid"]), (201, &json!(1)), "{record}");
+    // The file is this service's.
+    let mut second = command(&["serve", "--port", "0", "--isolation", "thread"]);
+    let second = second.env("XDG_STATE_HOME", state.path()).output().expect("it starts");
+    let message = format!(
+        "isolane: database '{}' is in use by another service: stop that one, or name another file",
+        file.display()
+    );
+    let stderr = String::from_utf8_lossy(&second.stderr);
+    assert_eq!((second.status.code(), second.stdout.len()), (Some(70), 0), "{stderr}");
+    assert!(stderr.contains(message.trim_start_matches("isolane: ")), "{stderr}");
+    // The second one is saved when it is answered, and so is all that ended before.
+    assert_eq!(post(&address, "", "2").1["pid"], 2);
+    // A kill that nobody can catch.
+    assert_eq!(stop(child, Signal::KILL), None);
+
+    let (child, address) = start_with_state(state.path());
+    let (_, kept) = ask(&address, "GET /processes/1 HTTP/1.1", "");
+    assert_eq!(serde_json::from_str::<Json>(&kept).expect("JSON"), record);
+    let (_, list) = ask(&address, "GET /processes HTTP/1.1", "");
+    assert!(list.contains(r#""pid":1"#), "{list}");
+    let (_, events) = ask(&address, "GET /processes/1/events HTTP/1.1\r\nlast-event-id: 2", "");
+    assert!(events.contains("id: 3\nevent: stdout\n"), "{events}");
+    assert_eq!(post(&address, "", "1").1["pid"], 3);
+    assert_eq!(stop(child, Signal::TERM), Some(143));
+    assert!(!file.with_extension("db-wal").exists(), "a regular end leaves one file");
+}
+
+#[test]
 fn misuse_has_its_exit_code() {
     let folder = TempDir::new().expect("a folder");
     fs::write(folder.path().join("short"), "short").expect("a file");
@@ -116,11 +163,18 @@ fn misuse_has_its_exit_code() {
             "error: globals.output is the environment's: choose another name\n",
         ),
         (
+            &["--database", "none/x.db"],
+            "error: database 'none/x.db': the folder 'none' does not exist: make it, or name another file\n",
+        ),
+        (
             &["--rate", "0"],
             "error: rate_limit.per_second must be more than 0 and at most 1000000, got 0\n",
         ),
     ] {
-        let arguments = [&["serve", "--port", "0", "--isolation", "thread"], flags].concat();
+        let database: &[&str] =
+            if flags.contains(&"--database") { &[] } else { &["--database", "none"] };
+        let arguments =
+            [&["serve", "--port", "0", "--isolation", "thread"], database, flags].concat();
         let (exit, stdout, stderr) = isolane(folder.path(), &arguments);
         assert_eq!((exit, stdout.as_str(), stderr.as_str()), (Some(2), "", message));
     }

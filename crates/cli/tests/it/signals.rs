@@ -1,7 +1,7 @@
 //! Signals, and output that nobody reads: the run ends, with the exit code of its reason.
 
 use std::{
-    io::{BufRead, BufReader, Write},
+    io::{BufRead, BufReader, Read, Write},
     process::{Child, Stdio},
 };
 
@@ -94,8 +94,12 @@ fn a_reader_that_reads_nothing_holds_up_no_end() {
     for isolation in ["thread", "process"] {
         let place = ["--isolation", isolation];
         let mut child = unread(&[&place[..], &["--timeout", "500ms"]].concat(), FLOOD);
-        // Its output stays open, and is not read.
+        // Its output stays open, and is not read; the reason stands on stderr all the same.
+        let mut stderr = String::new();
+        let reader = child.stderr.as_mut().expect("piped");
+        reader.read_to_string(&mut stderr).expect("UTF-8");
         assert_eq!(child.wait().expect("it ends").code(), Some(124), "{isolation}");
+        assert!(stderr.contains("\nterminated  Timeout: "), "{isolation}: {stderr}");
 
         let mut child = unread(&place, FLOOD);
         let mut line = String::new();
@@ -115,7 +119,7 @@ fn a_signal_ends_a_program_whose_value_nobody_reads() {
         // The first bytes are there, so the rest of them waits.
         let mut first = [0];
         let stdout = child.stdout.as_mut().expect("piped");
-        std::io::Read::read_exact(stdout, &mut first).expect("a byte");
+        stdout.read_exact(&mut first).expect("a byte");
         kill_process(Pid::from_child(&child), Signal::INT).expect("it runs");
         assert_eq!(child.wait().expect("it ends").code(), Some(130));
     }

@@ -61,6 +61,15 @@ impl<'g> Options<'g> {
         }
     }
 
+    /// A text; `None` if it is not given.
+    pub(super) fn text(&self, name: &'static str) -> Result<Option<String>, Error> {
+        match self.get(name) {
+            (_, Given::Undefined | Given::Null) => Ok(None),
+            (_, Given::Text(text)) => Ok(Some(text.clone())),
+            (name, other) => Err(wrong_type(&name, "a string", other.kind())),
+        }
+    }
+
     pub(super) fn inputs(&self, name: &'static str) -> Result<Inputs, Error> {
         let (name, value) = self.get(name);
         inputs(&name, value)

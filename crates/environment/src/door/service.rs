@@ -38,6 +38,7 @@ const NAMES: &[&str] = &[
     "max_output_bytes",
     "retain_count",
     "retain_ms",
+    "database",
 ];
 
 pub(super) struct ServiceSystem {
@@ -74,6 +75,7 @@ impl ServiceSystem {
                 .map_or(defaults.max_output_bytes, size),
             retain_count: given.whole("retain_count")?.map_or(defaults.retain_count, size),
             retain_ms: given.whole("retain_ms")?.unwrap_or(defaults.retain_ms),
+            database: given.text("database")?.map(Into::into),
             spelling,
             ..defaults
         };

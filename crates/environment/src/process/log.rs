@@ -52,6 +52,30 @@ pub(crate) struct EventLog {
     seen: u64,
     /// The bytes of the patches that are stored.
     patch_bytes: usize,
+    /// The last event that the database has, and whether the database has events that are here no more.
+    saved: Saved,
+}
+
+/// How far the database is behind a log.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Saved {
+    /// The id of the last event that the database has.
+    last_id: u64,
+    /// The events of an earlier execution are there still.
+    has_cleared: bool,
+    /// Patches are there that became one here.
+    has_replaced: bool,
+}
+
+/// The events that a database has not, and those that it must forget.
+#[derive(Debug, Default)]
+pub(crate) struct UnsavedEvents {
+    /// All events up to that id are forgotten.
+    pub(crate) cleared_to: Option<u64>,
+    /// Patches before that id are forgotten.
+    pub(crate) patches_from: Option<u64>,
+    /// The id, the kind, and the text of a stream, a patch, a state's word or a record.
+    pub(crate) events: Vec<(u64, EventKind, String)>,
 }
 
 impl EventLog {
@@ -93,6 +117,7 @@ impl EventLog {
         let last = self.last_id;
         self.entries
             .retain(|entry| entry.id == last || !matches!(entry.content, Content::Output(_)));
+        self.saved.has_replaced = true;
         if let Some(entry) = self.entries.back_mut() {
             let text = json_text(merged);
             self.patch_bytes = text.len() + EVENT_BYTES;
@@ -117,6 +142,63 @@ impl EventLog {
     pub(crate) fn clear(&mut self) {
         self.entries.clear();
         self.patch_bytes = 0;
+        self.saved = Saved { last_id: self.last_id, has_cleared: true, has_replaced: false };
+    }
+
+    /// The log of a process of an earlier service, whose events up to that id are in the database.
+    pub(crate) fn resumed(last_id: u64) -> Self {
+        let saved = Saved { last_id, ..Saved::default() };
+        Self { last_id, seen: last_id, saved, ..Self::default() }
+    }
+
+    /// Takes the events that the database has not. An event that it has never changes again. [`unsave`](Self::unsave)
+    /// takes that back.
+    pub(crate) fn save(&mut self, stdout: &Stream, stderr: &Stream) -> (UnsavedEvents, Saved) {
+        let before = self.saved;
+        let is_patch = |entry: &&Entry| matches!(entry.content, Content::Output(_));
+        let first_patch = self.entries.iter().find(is_patch).map(|entry| entry.id);
+        let from = self.entries.partition_point(|entry| entry.id <= before.last_id);
+        let events = self.entries.range(from..).map(|entry| {
+            let (kind, text) = match &entry.content {
+                Content::State(state) => (EventKind::State, state.as_str()),
+                Content::Text { is_error, from, to } => {
+                    let stream = if *is_error { stderr } else { stdout };
+                    let kind = if *is_error { EventKind::Stderr } else { EventKind::Stdout };
+                    (kind, stream.text().get(*from..*to).unwrap_or_default())
+                }
+                Content::Output(patch) => (EventKind::Output, &**patch),
+                Content::Exit(record) => (EventKind::Exit, &**record),
+            };
+            (entry.id, kind, text.to_owned())
+        });
+        let unsaved = UnsavedEvents {
+            events: events.collect(),
+            cleared_to: before.has_cleared.then_some(before.last_id),
+            patches_from: first_patch.filter(|_| before.has_replaced),
+        };
+        self.saved = Saved { last_id: self.last_id, ..Saved::default() };
+        self.seen = self.last_id;
+        (unsaved, before)
+    }
+
+    /// The database did not take the events after that mark.
+    pub(crate) fn unsave(&mut self, before: Saved) {
+        if self.saved.has_cleared {
+            return;
+        }
+        self.saved =
+            Saved { has_replaced: before.has_replaced || self.saved.has_replaced, ..before };
+    }
+
+    /// Whether the database has all events.
+    pub(crate) fn is_saved(&self) -> bool {
+        let Saved { last_id, has_cleared, has_replaced } = self.saved;
+        last_id == self.last_id && !has_cleared && !has_replaced
+    }
+
+    /// The bytes of all events that are here.
+    pub(crate) fn held_bytes(&self) -> u64 {
+        self.entries.iter().map(|entry| entry.bytes).sum()
     }
 
     pub(crate) fn last_id(&self) -> u64 {

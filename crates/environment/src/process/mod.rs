@@ -1,14 +1,19 @@
 //! One process of a service: its record, its streams, its output, its events.
 //!
 //! In: reports of an execution. Out: a record, events. [`Process`] has what never changes and a lock; `stream` decodes
-//! text, `output` merges fields, `log` stores events. The service decides about states.
+//! text, `output` merges fields, `log` stores events, `unsaved` is what a database has not. The service decides about
+//! states.
 
 pub(crate) mod log;
 pub(crate) mod output;
 pub(crate) mod stream;
+pub(crate) mod unsaved;
 
 use std::{
-    sync::{Mutex, MutexGuard},
+    sync::{
+        Arc, Mutex, MutexGuard,
+        atomic::{AtomicBool, Ordering},
+    },
     time::{SystemTime, UNIX_EPOCH},
 };
 
@@ -19,7 +24,8 @@ use tokio_util::sync::CancellationToken;
 
 use self::{log::EventLog, output::Output, stream::Stream};
 use crate::{
-    ErrorDetails, ExecutionExitState, ExecutionFailure, ProcessRecord, ProcessState, locks::lock,
+    ErrorDetails, ExecutionExitState, ExecutionFailure, ProcessRecord, ProcessState,
+    database::Saver, locks::lock,
 };
 
 /// A process.
@@ -28,10 +34,14 @@ pub(crate) struct Process {
     pub(crate) pid: u64,
     pub(crate) code: String,
     pub(crate) timeout_ms: Option<u64>,
-    created_at: f64,
+    pub(crate) created_at: f64,
     body: Mutex<Body>,
     /// Told of each change, for readers of events and for those who wait.
     pub(crate) changed: watch::Sender<()>,
+    /// Told of each change, too, if the service has a database.
+    saver: Option<Saver>,
+    /// Whether the database knows already that something has changed.
+    is_marked: AtomicBool,
 }
 
 /// The part of a process that changes.
@@ -57,6 +67,10 @@ pub(crate) struct Body {
     pub(crate) idle_place: u64,
     /// Whether the service has forgotten the process.
     pub(crate) is_deleted: bool,
+    /// Whether the process was taken out of memory: the database has all of it, and this has no results any more.
+    pub(crate) is_stored: bool,
+    /// The bytes of an execution that has ended and is not in the database yet.
+    pub(crate) unsaved_bytes: Option<u64>,
 }
 
 /// An execution in the environment.
@@ -89,7 +103,25 @@ pub(crate) struct Bounds {
 }
 
 impl Process {
-    pub(crate) fn new(pid: u64, code: String, timeout_ms: Option<u64>) -> Self {
+    pub(crate) fn new(
+        pid: u64,
+        code: String,
+        timeout_ms: Option<u64>,
+        saver: Option<Saver>,
+    ) -> Self {
+        let log = EventLog::default();
+        Self::resumed(pid, code, timeout_ms, now_ms(), log, saver)
+    }
+
+    /// A process that the database has, without its results.
+    pub(crate) fn resumed(
+        pid: u64,
+        code: String,
+        timeout_ms: Option<u64>,
+        created_at: f64,
+        log: EventLog,
+        saver: Option<Saver>,
+    ) -> Self {
         let body = Body {
             state: ProcessState::Idle,
             exit_state: None,
@@ -100,15 +132,26 @@ impl Process {
             stdout: Stream::default(),
             stderr: Stream::default(),
             output: Output::default(),
-            log: EventLog::default(),
+            log,
             attempt: 0,
             queued: Instant::now(),
             live: None,
             idle_place: 0,
             is_deleted: false,
+            is_stored: false,
+            unsaved_bytes: None,
         };
         let changed = watch::Sender::new(());
-        Self { pid, code, timeout_ms, created_at: now_ms(), body: Mutex::new(body), changed }
+        Self {
+            pid,
+            code,
+            timeout_ms,
+            created_at,
+            body: Mutex::new(body),
+            changed,
+            saver,
+            is_marked: AtomicBool::new(false),
+        }
     }
 
     pub(crate) fn body(&self) -> MutexGuard<'_, Body> {
@@ -134,9 +177,24 @@ impl Process {
         }
     }
 
+    /// Sets whether the database knows that something has changed, and gives that from before.
+    pub(crate) fn swap_mark(&self, is_marked: bool) -> bool {
+        self.is_marked.swap(is_marked, Ordering::AcqRel)
+    }
+
+    /// Has the database save the end of an execution at once.
+    pub(crate) fn save_end(self: &Arc<Self>) {
+        if let Some(saver) = &self.saver {
+            saver.ended(self);
+        }
+    }
+
     /// Tells readers and waiters that something has changed. Called with the lock released.
-    pub(crate) fn tell(&self) {
+    pub(crate) fn tell(self: &Arc<Self>) {
         self.changed.send_replace(());
+        if let Some(saver) = &self.saver {
+            saver.changed(self);
+        }
     }
 }
 
@@ -154,6 +212,13 @@ impl Body {
         self.log.state(state);
     }
 
+    /// The process waits for a new execution.
+    pub(crate) fn queue(&mut self) {
+        self.attempt += 1;
+        self.queued = Instant::now();
+        self.set_state(ProcessState::Queued);
+    }
+
     /// Clears the results of an earlier execution.
     pub(crate) fn clear(&mut self) {
         self.exit_state = None;
@@ -165,6 +230,21 @@ impl Body {
         self.stderr = Stream::default();
         self.output = Output::default();
         self.log.clear();
+    }
+
+    /// The bytes of the results, roughly.
+    pub(crate) fn held_bytes(&self) -> u64 {
+        let streams = self.stdout.info().bytes + self.stderr.info().bytes;
+        streams + self.output.bytes() as u64 + self.log.held_bytes()
+    }
+
+    /// Drops the results, all of which the database has.
+    pub(crate) fn store(&mut self) {
+        self.stdout = Stream::default();
+        self.stderr = Stream::default();
+        self.output = Output::default();
+        self.log = EventLog::resumed(self.log.last_id());
+        self.is_stored = true;
     }
 
     pub(crate) fn started(&mut self) {
@@ -220,7 +300,7 @@ pub(crate) fn record_text(record: &ProcessRecord) -> String {
 }
 
 /// The time of the system's clock, in whole milliseconds since the epoch.
-fn now_ms() -> f64 {
+pub(crate) fn now_ms() -> f64 {
     let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     (since.as_secs_f64() * 1e3).floor()
 }

@@ -46,6 +46,11 @@ impl Output {
         Ok(())
     }
 
+    /// The bytes of the fields' JSON.
+    pub(crate) fn bytes(&self) -> usize {
+        self.bytes
+    }
+
     pub(crate) fn fields(&self) -> &Map<String, Value> {
         &self.fields
     }

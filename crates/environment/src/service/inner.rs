@@ -6,7 +6,7 @@
 //! Locks: first the service's, then a process's.
 
 use std::{
-    collections::{BTreeMap, VecDeque},
+    collections::{BTreeMap, BTreeSet, VecDeque},
     fmt,
     sync::{Arc, Mutex},
     time::Duration,
@@ -16,10 +16,11 @@ use isolane::Spelling;
 use tokio::{runtime::Handle, sync::watch, time::Instant};
 use tokio_util::sync::CancellationToken;
 
-use super::{counts::Counts, drive};
+use super::{counts::Counts, drive, recent::Recent};
 use crate::{
     Environment, ExecutionExitState, ListQuery, NewProcess, ProblemType, ProcessError, ProcessList,
     ProcessRecord, ProcessServiceOptions, ProcessState, RunQuery,
+    database::{Database, not_found},
     event::Changes,
     locks::lock,
     process::{Body, Bounds, End, Live, Phase, Process},
@@ -27,14 +28,18 @@ use crate::{
 };
 
 /// The time for which a process stays beyond `retain_count`.
-const FRESH: Duration = Duration::from_secs(10);
+pub(crate) const FRESH: Duration = Duration::from_secs(10);
+
+/// The bytes of results that may wait for the disk before nothing more is started.
+const MOST_UNSAVED: u64 = 64 << 20;
 
 /// A service.
 pub(crate) struct Inner {
     pub(crate) options: ProcessServiceOptions,
     pub(crate) environment: Arc<dyn Environment>,
     pub(crate) handle: Handle,
-    state: Mutex<State>,
+    pub(super) state: Mutex<State>,
+    pub(crate) database: Option<Database>,
     pub(crate) changes: Arc<Changes>,
     pub(crate) tools: Mutex<Arc<ToolTable>>,
     pub(crate) counts: Mutex<Counts>,
@@ -45,11 +50,18 @@ pub(crate) struct Inner {
 }
 
 #[derive(Default)]
-struct State {
-    processes: BTreeMap<u64, Arc<Process>>,
+pub(super) struct State {
+    /// Without a database all processes; else those that are at work, that are not saved, or that have just ended.
+    pub(super) processes: BTreeMap<u64, Arc<Process>>,
     last_pid: u64,
     /// Those that wait for a place.
     queue: VecDeque<u64>,
+    /// Those that will wait for a place as soon as they are saved.
+    pub(super) pending: usize,
+    /// The bytes of those that have ended and are not saved.
+    pub(super) unsaved_bytes: u64,
+    /// Those that have ended and are saved.
+    pub(super) recent: Recent,
     /// Places that are taken.
     taken: usize,
     /// Idle processes, each by its place in the order in which they became idle, and since when.
@@ -69,13 +81,16 @@ impl Inner {
         options: ProcessServiceOptions,
         environment: Arc<dyn Environment>,
         handle: Handle,
+        database: Option<Database>,
+        (last_pid, last_change): (u64, u64),
     ) -> Self {
         Self {
             options,
             environment,
             handle,
-            state: Mutex::default(),
-            changes: Arc::new(Changes::new()),
+            state: Mutex::new(State { last_pid, ..State::default() }),
+            database,
+            changes: Arc::new(Changes::new(last_change)),
             tools: Mutex::default(),
             counts: Mutex::default(),
             busy: watch::Sender::new(0),
@@ -90,36 +105,56 @@ impl Inner {
         }
     }
 
-    /// Creates a process.
-    pub(crate) fn create(self: &Arc<Self>, new: NewProcess) -> Result<ProcessRecord, ProcessError> {
+    /// A new process, which the service has not yet; [`created`](Self::created) gives it to the service.
+    pub(crate) fn prepare(
+        &self,
+        new: NewProcess,
+    ) -> Result<(Arc<Process>, ProcessRecord), ProcessError> {
         new.check(self.options.max_timeout_ms, Spelling::Camel)?;
         let timeout_ms = new.timeout_ms.or(self.options.default_timeout_ms);
-        let (process, record) = {
-            let mut state = lock(&self.state);
-            self.check_room(&state, new.autorun)?;
-            state.last_pid += 1;
-            let pid = state.last_pid;
-            let process = Arc::new(Process::new(pid, new.code, timeout_ms));
-            state.processes.insert(pid, Arc::clone(&process));
+        let mut state = lock(&self.state);
+        self.check_room(&state, new.autorun)?;
+        state.last_pid += 1;
+        let process = Process::new(state.last_pid, new.code, timeout_ms, self.saver());
+        let record = {
             let mut body = process.body();
             if new.autorun {
-                enqueue(&mut state, &process, &mut body);
-            } else {
-                rest(&mut state, pid, &mut body);
+                body.queue();
+                state.pending += 1;
             }
-            let record = process.record(&body, true);
-            self.tell_change(&process, &body);
-            drop(body);
-            self.retain(&mut state);
-            (process, record)
+            process.record(&body, true)
         };
-        process.tell();
-        self.dispatch();
-        Ok(record)
+        Ok((Arc::new(process), record))
     }
 
-    /// Queues an idle process.
-    pub(crate) fn run(
+    /// A new process is there. With a database its row is.
+    pub(crate) fn created(self: &Arc<Self>, process: &Arc<Process>, is_queued: bool) {
+        {
+            let mut state = lock(&self.state);
+            let mut body = process.body();
+            self.tell_change(process, &body);
+            if is_queued {
+                state.pending -= 1;
+                state.processes.insert(process.pid, Arc::clone(process));
+                state.queue.push_back(process.pid);
+                if state.is_shutting_down {
+                    self.kill_locked(&mut state, process, &mut body);
+                }
+            } else if self.database.is_some() {
+                body.store();
+            } else {
+                state.processes.insert(process.pid, Arc::clone(process));
+                rest(&mut state, process.pid, &mut body);
+            }
+            drop(body);
+            self.retain(&mut state);
+        }
+        process.tell();
+        self.dispatch();
+    }
+
+    /// Queues an idle process that is in memory.
+    pub(crate) fn queue_again(
         self: &Arc<Self>,
         pid: u64,
         query: RunQuery,
@@ -128,26 +163,51 @@ impl Inner {
             let mut state = lock(&self.state);
             self.retain(&mut state);
             let process = find(&state, pid)?;
-            let mut body = process.body();
-            if body.state != ProcessState::Idle {
-                return Err(not_idle(pid, &body));
-            }
-            if body.exit_state.is_some() && !query.force {
-                let message = format!("process {pid} has results: force clears them");
-                return Err(ProcessError::new(ProblemType::HasResults, message));
-            }
-            self.check_room(&state, true)?;
-            body.clear();
-            state.idle.remove(&body.idle_place);
-            enqueue(&mut state, &process, &mut body);
-            let record = process.record(&body, true);
-            self.tell_change(&process, &body);
-            drop(body);
+            let record = self.queue_locked(&mut state, &process, query)?;
             (process, record)
         };
         process.tell();
         self.dispatch();
         Ok(record)
+    }
+
+    /// Queues an idle process that was not in memory.
+    pub(crate) fn adopt(
+        self: &Arc<Self>,
+        process: &Arc<Process>,
+    ) -> Result<ProcessRecord, ProcessError> {
+        let record = {
+            let mut state = lock(&self.state);
+            let record = self.queue_locked(&mut state, process, RunQuery { force: true })?;
+            state.processes.insert(process.pid, Arc::clone(process));
+            record
+        };
+        process.tell();
+        self.dispatch();
+        Ok(record)
+    }
+
+    fn queue_locked(
+        &self,
+        state: &mut State,
+        process: &Process,
+        query: RunQuery,
+    ) -> Result<ProcessRecord, ProcessError> {
+        let mut body = process.body();
+        if body.state != ProcessState::Idle {
+            return Err(not_idle(process.pid, &body));
+        }
+        if body.exit_state.is_some() && !query.force {
+            return Err(ProcessError::has_results(process.pid));
+        }
+        self.check_room(state, true)?;
+        body.clear();
+        state.idle.remove(&body.idle_place);
+        state.unsaved_bytes -= body.unsaved_bytes.take().unwrap_or_default();
+        body.queue();
+        state.queue.push_back(process.pid);
+        self.tell_change(process, &body);
+        Ok(process.record(&body, true))
     }
 
     /// Kills a process.
@@ -158,8 +218,7 @@ impl Inner {
             let process = find(&state, pid)?;
             let mut body = process.body();
             if body.state == ProcessState::Idle {
-                let message = format!("process {pid} is idle already");
-                return Err(ProcessError::new(ProblemType::AlreadyIdle, message));
+                return Err(ProcessError::already_idle(pid));
             }
             self.kill_locked(&mut state, &process, &mut body);
             let record = process.record(&body, true);
@@ -171,7 +230,7 @@ impl Inner {
     }
 
     /// Kills a process that is not idle.
-    fn kill_locked(&self, state: &mut State, process: &Process, body: &mut Body) {
+    fn kill_locked(&self, state: &mut State, process: &Arc<Process>, body: &mut Body) {
         match &body.live {
             None => {
                 state.queue.retain(|queued| *queued != process.pid);
@@ -203,7 +262,7 @@ impl Inner {
     }
 
     /// The environment says that the code runs.
-    pub(crate) fn starts(&self, process: &Process, attempt: u64) {
+    pub(crate) fn starts(&self, process: &Arc<Process>, attempt: u64) {
         {
             let _order = lock(&self.state);
             let mut body = process.body();
@@ -226,7 +285,7 @@ impl Inner {
     /// The execution in the environment is over, or was given up: its place is free.
     pub(crate) fn settle(
         self: &Arc<Self>,
-        process: &Process,
+        process: &Arc<Process>,
         attempt: u64,
         end: impl FnOnce(&mut Body) -> End,
     ) {
@@ -250,23 +309,40 @@ impl Inner {
         self.dispatch();
     }
 
-    fn finish(&self, state: &mut State, process: &Process, body: &mut Body, end: End) {
+    fn finish(&self, state: &mut State, process: &Arc<Process>, body: &mut Body, end: End) {
         lock(&self.counts).exit(end.state);
         body.finish(process, end, self.bounds());
-        rest(state, process.pid, body);
+        if self.database.is_some() {
+            let bytes = body.held_bytes();
+            body.unsaved_bytes = Some(bytes);
+            state.unsaved_bytes += bytes;
+            process.save_end();
+        } else {
+            rest(state, process.pid, body);
+        }
         self.tell_change(process, body);
     }
 
     /// Starts as many of the queue as there are places.
-    fn dispatch(self: &Arc<Self>) {
+    pub(super) fn dispatch(self: &Arc<Self>) {
         while let Some(Start { process, attempt }) = self.next_start() {
-            drive::start(self, process, attempt);
+            match &self.database {
+                Some(database) => database.start(process, attempt),
+                None => self.hand_over(process, attempt),
+            }
         }
+    }
+
+    /// The environment gets a process.
+    pub(crate) fn hand_over(self: &Arc<Self>, process: Arc<Process>, attempt: u64) {
+        drive::start(self, process, attempt);
     }
 
     fn next_start(&self) -> Option<Start> {
         let mut state = lock(&self.state);
-        if state.taken >= self.options.concurrency {
+        // Changes that a slow disk has not taken are in memory, so no more is started.
+        let is_behind = state.unsaved_bytes > MOST_UNSAVED;
+        if state.taken >= self.options.concurrency || is_behind {
             return None;
         }
         let pid = state.queue.pop_front()?;
@@ -292,23 +368,30 @@ impl Inner {
             let message = "the service is shutting down";
             return Err(ProcessError::new(ProblemType::ShuttingDown, message));
         }
-        let (most, free) = (self.options.max_queued, self.options.concurrency > state.taken);
-        let is_full = state.queue.len() >= most && !(free && state.queue.is_empty());
-        if is_queued && is_full {
-            let message = format!("{} processes wait already", state.queue.len());
+        let free = self.options.concurrency.saturating_sub(state.taken);
+        let waiting = state.queue.len() + state.pending;
+        if is_queued && waiting >= self.options.max_queued.saturating_add(free) {
+            let message = format!("{waiting} processes wait already");
             return Err(ProcessError::new(ProblemType::QueueFull, message));
         }
         Ok(())
     }
 
-    pub(crate) fn find(&self, pid: u64) -> Result<Arc<Process>, ProcessError> {
-        let mut state = lock(&self.state);
-        self.retain(&mut state);
-        find(&state, pid)
+    /// A page of a service without a database.
+    pub(crate) fn list(&self, query: ListQuery) -> ProcessList {
+        let (mut items, _) = self.list_in_memory(query, query.limit + 1);
+        let is_more = items.len() > query.limit;
+        items.truncate(query.limit);
+        let next = items.last().filter(|_| is_more).map(|last| last.pid);
+        ProcessList { items, next }
     }
 
-    pub(crate) fn list(&self, query: ListQuery) -> Result<ProcessList, ProcessError> {
-        query.check()?;
+    /// Records of processes that are in memory, newest first, and the pids of all of those.
+    pub(crate) fn list_in_memory(
+        &self,
+        query: ListQuery,
+        most: usize,
+    ) -> (Vec<ProcessRecord>, BTreeSet<u64>) {
         let mut state = lock(&self.state);
         self.retain(&mut state);
         let mut items = Vec::new();
@@ -317,18 +400,22 @@ impl Inner {
             let body = process.body();
             let is_state = query.state.is_none_or(|state| state == body.state);
             let is_exit = query.exit_state.is_none_or(|exit| Some(exit) == body.exit_state);
-            if !is_state || !is_exit {
-                continue;
+            if is_state && is_exit {
+                items.push(process.record(&body, false));
             }
-            if items.len() == query.limit {
-                let next = items.last().map(|last: &ProcessRecord| last.pid);
-                return Ok(ProcessList { items, next });
+            if items.len() == most {
+                break;
             }
-            items.push(process.record(&body, false));
         }
-        Ok(ProcessList { items, next: None })
+        let known = if self.database.is_some() {
+            state.processes.keys().copied().collect()
+        } else {
+            BTreeSet::new()
+        };
+        (items, known)
     }
 
+    /// Forgets an idle process that is in memory.
     pub(crate) fn delete(&self, pid: u64) -> Result<(), ProcessError> {
         let process = {
             let mut state = lock(&self.state);
@@ -340,6 +427,7 @@ impl Inner {
             }
             body.is_deleted = true;
             state.idle.remove(&body.idle_place);
+            state.unsaved_bytes -= body.unsaved_bytes.take().unwrap_or_default();
             drop(body);
             state.processes.remove(&pid);
             process
@@ -350,7 +438,10 @@ impl Inner {
 
     /// Forgets idle processes that are too many or too old. As many as may run at once stay a while beyond their number:
     /// else nobody could wait for the end of a process, and then read its output.
-    fn retain(&self, state: &mut State) {
+    pub(super) fn retain(&self, state: &mut State) {
+        if self.database.is_some() {
+            return;
+        }
         let now = Instant::now();
         let longest = Duration::from_millis(self.options.retain_ms);
         let most = self.options.retain_count;
@@ -398,9 +489,17 @@ impl Inner {
     /// How many processes are in each state.
     pub(crate) fn by_state(&self) -> Vec<(ProcessState, u64)> {
         let state = lock(&self.state);
-        let mut counts = ProcessState::ALL.map(|state| (state, 0));
+        let stored = self.database.as_ref().map_or(0, Database::idle);
+        let is_idle = |state| if state == ProcessState::Idle { stored } else { 0 };
+        let mut counts = ProcessState::ALL.map(|state| (state, is_idle(state)));
         for process in state.processes.values() {
-            let now = process.body().state;
+            let body = process.body();
+            let now = body.state;
+            // The database has those that are saved.
+            if self.database.is_some() && now == ProcessState::Idle && body.unsaved_bytes.is_none()
+            {
+                continue;
+            }
             if let Some((_, count)) = counts.iter_mut().find(|(state, _)| *state == now) {
                 *count += 1;
             }
@@ -410,10 +509,7 @@ impl Inner {
 
     /// Writes a line to the log.
     pub(crate) fn log(&self, line: &str) {
-        match &self.options.log {
-            Some(log) => log(line),
-            None => eprintln!("isolane: {line}"),
-        }
+        (self.options.log())(line);
     }
 
     fn tell_change(&self, process: &Process, body: &Body) {
@@ -428,12 +524,10 @@ impl fmt::Debug for Inner {
 }
 
 fn find(state: &State, pid: u64) -> Result<Arc<Process>, ProcessError> {
-    state.processes.get(&pid).cloned().ok_or_else(|| {
-        ProcessError::new(ProblemType::NotFound, format!("there is no process {pid}"))
-    })
+    state.processes.get(&pid).cloned().ok_or_else(|| not_found(pid))
 }
 
-fn not_idle(pid: u64, body: &Body) -> ProcessError {
+pub(super) fn not_idle(pid: u64, body: &Body) -> ProcessError {
     let message = format!("process {pid} is {}", body.state.as_str());
     ProcessError::new(ProblemType::NotIdle, message)
 }
@@ -443,11 +537,4 @@ fn rest(state: &mut State, pid: u64, body: &mut Body) {
     state.last_idle += 1;
     body.idle_place = state.last_idle;
     state.idle.insert(state.last_idle, (Instant::now(), pid));
-}
-
-fn enqueue(state: &mut State, process: &Process, body: &mut Body) {
-    body.attempt += 1;
-    body.queued = Instant::now();
-    body.set_state(ProcessState::Queued);
-    state.queue.push_back(process.pid);
 }

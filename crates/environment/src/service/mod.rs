@@ -1,12 +1,15 @@
 //! The process service: gives an environment work and keeps the records.
 //!
 //! In: requests of clients, reports of an environment. Out: records, streams, events. `inner` has the table of states,
-//! `drive` the task of one execution, `host` the receiver of its reports.
+//! `drive` the task of one execution, `host` the receiver of its reports, `stored` what leaves the memory for a database,
+//! and `recent` what stays a while.
 
 mod counts;
 mod drive;
 mod host;
-mod inner;
+pub(crate) mod inner;
+mod recent;
+mod stored;
 
 use std::{
     panic::AssertUnwindSafe,
@@ -22,10 +25,13 @@ use tokio::{sync::oneshot, task::JoinHandle};
 
 use self::inner::Inner;
 use crate::{
-    AllEvents, Environment, ListQuery, NewProcess, ProblemType, ProcessError, ProcessEvents,
-    ProcessList, ProcessRecord, ProcessServiceOptions, ProcessState, RunQuery, ServiceStats,
-    ToolDescription, ToolHandler, ToolInfo, TypeScriptEnvironment, TypeScriptEnvironmentOptions,
-    locks::lock, tools::types::tool_types,
+    AllEvents, Environment, EventKind, ListQuery, NewProcess, ProblemType, ProcessError,
+    ProcessEvents, ProcessList, ProcessRecord, ProcessServiceOptions, ProcessState, RunQuery,
+    ServiceStats, ToolDescription, ToolHandler, ToolInfo, TypeScriptEnvironment,
+    TypeScriptEnvironmentOptions,
+    database::{Database, not_found},
+    locks::lock,
+    tools::types::tool_types,
 };
 
 /// Keeps processes: runs their code in an environment, and has their records, streams, output and events.
@@ -36,14 +42,16 @@ pub struct ProcessService {
     inner: Arc<Inner>,
 }
 
-#[expect(clippy::unused_async, reason = "a service with a database answers later")]
 impl ProcessService {
     /// A service.
     ///
     /// # Errors
-    /// An option out of range.
+    /// An option out of range. A database in a folder that does not exist, that is no database of a process service, that
+    /// a newer version has written, or that another service has.
     pub fn new(options: ProcessServiceOptions) -> Result<Self, Error> {
         options.check()?;
+        // First of all, so that nothing has started if the file is refused.
+        let opened = options.database.as_deref().map(Database::open).transpose()?;
         let environment: Arc<dyn Environment> = match &options.environment {
             Some(environment) => Arc::clone(environment),
             None => Arc::new(TypeScriptEnvironment::new(TypeScriptEnvironmentOptions {
@@ -55,15 +63,37 @@ impl ProcessService {
             Some(handle) => handle.clone(),
             None => isolane::futures_runtime()?,
         };
-        Ok(Self { inner: Arc::new(Inner::new(options, environment, handle)) })
+        let Some((database, opened)) = opened else {
+            let inner = Inner::new(options, environment, handle, None, (0, 0));
+            return Ok(Self { inner: Arc::new(inner) });
+        };
+        let log = options.log();
+        let last = (opened.last_pid, opened.changes);
+        let inner = Arc::new(Inner::new(options, environment, handle, Some(database), last));
+        opened.start(&inner, log)?;
+        Ok(Self { inner })
     }
 
-    /// Creates a process, and queues it unless it says otherwise.
+    /// Creates a process, and queues it unless it says otherwise. With a database this answers when the process is saved:
+    /// then it outlives a crash.
     ///
     /// # Errors
-    /// `bad-request` (a time limit out of range), `queue-full`, `shutting-down`.
+    /// `bad-request` (a time limit out of range), `queue-full`, `shutting-down`; `internal`: the database cannot be
+    /// written.
     pub async fn create(&self, process: NewProcess) -> Result<ProcessRecord, ProcessError> {
-        self.inner.create(process)
+        let is_queued = process.autorun;
+        match &self.inner.database {
+            None => {
+                let (process, record) = self.inner.prepare(process)?;
+                self.inner.created(&process, is_queued);
+                Ok(record)
+            }
+            Some(database) => {
+                let permit = database.permit().await;
+                let (process, record) = self.inner.prepare(process)?;
+                database.create(permit, process, record, is_queued).await
+            }
+        }
     }
 
     /// The record of a process.
@@ -71,9 +101,10 @@ impl ProcessService {
     /// # Errors
     /// `not-found`.
     pub async fn get(&self, pid: u64) -> Result<ProcessRecord, ProcessError> {
-        let process = self.inner.find(pid)?;
-        let body = process.body();
-        Ok(process.record(&body, true))
+        match self.inner.read(pid, |process, body| process.record(body, true))? {
+            Some(record) => Ok(record),
+            None => self.database(pid)?.record(pid).await,
+        }
     }
 
     /// The records of many processes.
@@ -81,7 +112,11 @@ impl ProcessService {
     /// # Errors
     /// `bad-request`: a limit out of range.
     pub async fn list(&self, query: ListQuery) -> Result<ProcessList, ProcessError> {
-        self.inner.list(query)
+        query.check()?;
+        match &self.inner.database {
+            None => Ok(self.inner.list(query)),
+            Some(database) => database.list(Arc::clone(&self.inner), query).await,
+        }
     }
 
     /// The record of a process when it is idle, or when that time is over. It is idle at once if it was never run.
@@ -93,25 +128,31 @@ impl ProcessService {
         pid: u64,
         longest: Option<Duration>,
     ) -> Result<ProcessRecord, ProcessError> {
-        let process = self.inner.find(pid)?;
-        let mut changed = process.changed.subscribe();
         let mut time = pin!(self.sleep(longest));
         loop {
-            changed.mark_unchanged();
-            {
-                let body = process.body();
-                if body.state == ProcessState::Idle {
-                    return Ok(process.record(&body, true));
-                }
-            }
-            tokio::select! {
-                biased;
-                // The sender lives as long as the process, which is here.
-                _ = changed.changed() => {}
-                () = &mut time => {
+            // One that is not in memory is idle.
+            let Some(process) = self.inner.in_memory(pid) else { return self.get(pid).await };
+            let mut changed = process.changed.subscribe();
+            let is_over = loop {
+                changed.mark_unchanged();
+                {
                     let body = process.body();
-                    return Ok(process.record(&body, true));
+                    if body.is_stored || body.is_deleted {
+                        break false;
+                    }
+                    if body.state == ProcessState::Idle {
+                        return Ok(process.record(&body, true));
+                    }
                 }
+                tokio::select! {
+                    biased;
+                    // The sender lives as long as the process, which is here.
+                    _ = changed.changed() => {}
+                    () = &mut time => break true,
+                }
+            };
+            if is_over {
+                return self.get(pid).await;
             }
         }
     }
@@ -121,7 +162,10 @@ impl ProcessService {
     /// # Errors
     /// `not-found`, `not-idle`, `has-results`, `queue-full`, `shutting-down`.
     pub async fn run(&self, pid: u64, query: RunQuery) -> Result<ProcessRecord, ProcessError> {
-        self.inner.run(pid, query)
+        match &self.inner.database {
+            None => self.inner.queue_again(pid, query),
+            Some(database) => database.run(pid, query).await,
+        }
     }
 
     /// Kills a process; the record is that right after the request. Use [`wait`](Self::wait) for its end.
@@ -129,7 +173,15 @@ impl ProcessService {
     /// # Errors
     /// `not-found`, `already-idle`.
     pub async fn kill(&self, pid: u64) -> Result<ProcessRecord, ProcessError> {
-        self.inner.kill(pid)
+        let killed = self.inner.kill(pid);
+        if let (Err(error), Some(database)) = (&killed, &self.inner.database)
+            && error.code == ProblemType::NotFound
+        {
+            // One that is not in memory is idle, if it is there.
+            database.last_event(pid).await?;
+            return Err(ProcessError::already_idle(pid));
+        }
+        killed
     }
 
     /// Forgets an idle process.
@@ -137,7 +189,10 @@ impl ProcessService {
     /// # Errors
     /// `not-found`, `not-idle`.
     pub async fn delete(&self, pid: u64) -> Result<(), ProcessError> {
-        self.inner.delete(pid)
+        match &self.inner.database {
+            None => self.inner.delete(pid),
+            Some(database) => database.delete(pid).await,
+        }
     }
 
     /// The code of a process.
@@ -145,7 +200,10 @@ impl ProcessService {
     /// # Errors
     /// `not-found`.
     pub async fn code(&self, pid: u64) -> Result<String, ProcessError> {
-        Ok(self.inner.find(pid)?.code.clone())
+        match self.inner.read(pid, |process, _| process.code.clone())? {
+            Some(code) => Ok(code),
+            None => self.database(pid)?.code(pid).await,
+        }
     }
 
     /// The standard output so far.
@@ -153,7 +211,10 @@ impl ProcessService {
     /// # Errors
     /// `not-found`.
     pub async fn stdout(&self, pid: u64) -> Result<String, ProcessError> {
-        Ok(self.inner.find(pid)?.body().stdout.text().to_owned())
+        match self.inner.read(pid, |_, body| body.stdout.text().to_owned())? {
+            Some(text) => Ok(text),
+            None => self.database(pid)?.text(pid, EventKind::Stdout).await,
+        }
     }
 
     /// The standard error so far.
@@ -161,7 +222,10 @@ impl ProcessService {
     /// # Errors
     /// `not-found`.
     pub async fn stderr(&self, pid: u64) -> Result<String, ProcessError> {
-        Ok(self.inner.find(pid)?.body().stderr.text().to_owned())
+        match self.inner.read(pid, |_, body| body.stderr.text().to_owned())? {
+            Some(text) => Ok(text),
+            None => self.database(pid)?.text(pid, EventKind::Stderr).await,
+        }
     }
 
     /// The output so far.
@@ -169,7 +233,10 @@ impl ProcessService {
     /// # Errors
     /// `not-found`.
     pub async fn output(&self, pid: u64) -> Result<Map<String, Value>, ProcessError> {
-        Ok(self.inner.find(pid)?.body().output.fields().clone())
+        match self.inner.read(pid, |_, body| body.output.fields().clone())? {
+            Some(output) => Ok(output),
+            None => self.database(pid)?.output(pid).await,
+        }
     }
 
     /// A reader of a process's events after the one with that id; all with 0. `None` if none can follow: the process has
@@ -182,16 +249,18 @@ impl ProcessService {
         pid: u64,
         after: u64,
     ) -> Result<Option<ProcessEvents>, ProcessError> {
-        let process = self.inner.find(pid)?;
-        let (is_over, last) = {
-            let body = process.body();
+        let in_memory = self.inner.read(pid, |_, body| {
             let is_over = body.state == ProcessState::Idle && body.exit_state.is_some();
-            (is_over, body.log.last_id())
+            (body.log.last_id(), is_over)
+        })?;
+        let (last, is_over) = match in_memory {
+            Some(known) => known,
+            None => self.database(pid)?.last_event(pid).await?,
         };
         if is_over && after >= last {
             return Ok(None);
         }
-        Ok(Some(ProcessEvents::new(process, after.min(last))))
+        Ok(Some(ProcessEvents::new(&self.inner, pid, after.min(last))))
     }
 
     /// A reader of the changes of all processes from now on, or after the event with that id if it is known still.
@@ -213,6 +282,20 @@ impl ProcessService {
     ) -> Result<(), Error> {
         let mut tools = lock(&self.inner.tools);
         *tools = Arc::new(tools.with(service, name, description, Arc::new(handler))?);
+        Ok(())
+    }
+
+    /// Adds tools: the service, the name, the description, and the handler of each. Processes that start from now on have
+    /// them.
+    ///
+    /// # Errors
+    /// As [`tool`](Self::tool); nothing is added then.
+    pub fn add_tools(
+        &self,
+        added: impl IntoIterator<Item = (String, String, ToolDescription, Arc<dyn ToolHandler>)>,
+    ) -> Result<(), Error> {
+        let mut tools = lock(&self.inner.tools);
+        *tools = Arc::new(tools.with_all(added)?);
         Ok(())
     }
 
@@ -268,6 +351,12 @@ impl ProcessService {
         }
     }
 
+    /// The longest time limit, in milliseconds, that a process may ask for.
+    #[must_use]
+    pub fn max_timeout_ms(&self) -> u64 {
+        self.inner.options.max_timeout_ms
+    }
+
     /// Whether the service refuses new work: `/healthz`.
     #[must_use]
     pub fn is_shutting_down(&self) -> bool {
@@ -275,7 +364,7 @@ impl ProcessService {
     }
 
     /// Refuses new work, cancels the queue, kills what runs, waits for it as long as a kill may take, and shuts the
-    /// environment down. Each further call waits for the same.
+    /// environment down, and the database. Each further call waits for the same.
     pub async fn shutdown(&self) {
         let mut is_over = self.inner.is_over.subscribe();
         if self.inner.begin_shutdown() {
@@ -303,6 +392,11 @@ impl ProcessService {
     pub fn remove_tool(&self, service: &str, name: &str) {
         let mut tools = lock(&self.inner.tools);
         *tools = Arc::new(tools.without(&format!("{service}.{name}")));
+    }
+
+    /// The database, where the processes are that are not in memory.
+    fn database(&self, pid: u64) -> Result<&Database, ProcessError> {
+        self.inner.database.as_ref().ok_or_else(|| not_found(pid))
     }
 
     /// Waits so long, or for ever, by the service's clock, under any executor.
@@ -346,6 +440,9 @@ async fn end(inner: Arc<Inner>, has_environment: bool) {
     let _ = busy.wait_for(|busy| *busy == 0).await;
     if has_environment {
         end_environment(&inner).await;
+    }
+    if let Some(database) = &inner.database {
+        database.close().await;
     }
     inner.changes.end();
     inner.is_over.send_replace(true);

@@ -38,6 +38,14 @@ impl Arguments {
     }
 }
 
+/// Checks that the arguments of a tool can be checked against a schema.
+///
+/// # Errors
+/// Why the schema is none.
+pub fn check_schema(schema: &Value) -> Result<(), String> {
+    Arguments::new(schema).map(drop)
+}
+
 fn sentence(error: &ValidationError<'_>) -> String {
     let place = path(error.instance_path());
     let list = |values: &[Value]| {

@@ -13,15 +13,18 @@ const SIGNS: &str = "_-./$@";
 /// The longest name, in bytes.
 const MOST_BYTES: usize = 128;
 
-/// Whether a tool or a service may have that name.
-pub(crate) fn is_name(name: &str) -> bool {
+/// Whether a tool or a service may have that name: at most 128 ASCII letters, digits and `_-./$@`, of which the first is no
+/// hyphen, dot or slash.
+#[must_use]
+pub fn is_name(name: &str) -> bool {
     let is_allowed = |c: char| c.is_ascii_alphanumeric() || SIGNS.contains(c);
     let is_first = |c: char| c.is_ascii_alphanumeric() || "_$@".contains(c);
     name.len() <= MOST_BYTES && name.starts_with(is_first) && name.chars().all(is_allowed)
 }
 
-/// The identifier for a name.
-pub(crate) fn identifier(name: &str) -> String {
+/// The identifier by which code calls a tool of that name: `list-issues` is `listIssues`.
+#[must_use]
+pub fn identifier(name: &str) -> String {
     let is_part = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '$';
     let mut text = String::new();
     for word in name.split(|c| !is_part(c)).filter(|word| !word.is_empty()) {

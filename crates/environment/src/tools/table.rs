@@ -60,38 +60,33 @@ impl ToolTable {
         description: ToolDescription,
         handler: Arc<dyn ToolHandler>,
     ) -> Result<Self, Error> {
-        let wrong = |message: String| Error::new(ErrorKind::Type, message);
-        for (kind, name) in [("a service", service), ("a tool", name)] {
-            if !is_name(name) {
-                let shown: String = name.chars().take(100).collect();
-                return Err(wrong(format!("'{shown}' is no name of {kind}")));
-            }
-        }
-        let info = ToolInfo {
-            service: service.to_owned(),
-            name: name.to_owned(),
-            identifier: identifier(name),
-            description,
-        };
-        let full = info.full_name();
-        if self.tools.contains_key(&full) {
-            return Err(wrong(format!("there is a tool {full} already")));
-        }
-        let is_same = |other: &&ToolInfo| {
-            other.service == info.service && other.identifier == info.identifier
-        };
-        if let Some(other) = self.infos.iter().find(is_same) {
-            let [full, other, shown] = [full, other.full_name(), info.shown_name()];
-            return Err(wrong(format!("{full} and {other} would both be {shown}")));
-        }
-        let arguments = match &info.description.input_schema {
-            None => None,
-            Some(schema) => Some(Arguments::new(schema).map_err(|fault| {
-                wrong(format!("the inputSchema of {full} is no JSON schema: {fault}"))
-            })?),
-        };
+        self.with_all([(service.to_owned(), name.to_owned(), description, handler)])
+    }
+
+    /// The same with more tools.
+    ///
+    /// # Errors
+    /// As [`with`](Self::with), of the first that is wrong.
+    pub(crate) fn with_all(
+        &self,
+        added: impl IntoIterator<Item = (String, String, ToolDescription, Arc<dyn ToolHandler>)>,
+    ) -> Result<Self, Error> {
         let mut tools = self.tools.clone();
-        tools.insert(full, Arc::new(Tool { info, arguments, handler }));
+        let mut shown: BTreeMap<String, String> =
+            self.infos.iter().map(|info| (info.shown_name(), info.full_name())).collect();
+        for (service, name, description, handler) in added {
+            let info = ToolInfo { identifier: identifier(&name), service, name, description };
+            let arguments = check(&info)?;
+            let full = info.full_name();
+            if tools.contains_key(&full) {
+                return Err(wrong(format!("there is a tool {full} already")));
+            }
+            if let Some(other) = shown.insert(info.shown_name(), full.clone()) {
+                let shown = info.shown_name();
+                return Err(wrong(format!("{full} and {other} would both be {shown}")));
+            }
+            tools.insert(full, Arc::new(Tool { info, arguments, handler }));
+        }
         Ok(Self::of(tools))
     }
 
@@ -116,4 +111,22 @@ impl ToolTable {
     pub(crate) fn infos(&self) -> &Arc<[ToolInfo]> {
         &self.infos
     }
+}
+
+/// The check of a tool's arguments, if it has a schema.
+fn check(info: &ToolInfo) -> Result<Option<Arguments>, Error> {
+    for (kind, name) in [("a service", &info.service), ("a tool", &info.name)] {
+        if !is_name(name) {
+            let shown: String = name.chars().take(100).collect();
+            return Err(wrong(format!("'{shown}' is no name of {kind}")));
+        }
+    }
+    let schema = info.description.input_schema.as_ref();
+    schema.map(Arguments::new).transpose().map_err(|fault| {
+        wrong(format!("the inputSchema of {} is no JSON schema: {fault}", info.full_name()))
+    })
+}
+
+fn wrong(message: String) -> Error {
+    Error::new(ErrorKind::Type, message)
 }

@@ -18,8 +18,9 @@ const MOST_TYPES: usize = 2000;
 /// The longest description that stands in a comment, in characters.
 const MOST_COMMENT: usize = 1000;
 
-/// The `.d.ts` of all tools: a module for each service.
-pub(crate) fn tool_types(tools: &[ToolInfo]) -> String {
+/// The `.d.ts` of these tools: a module for each service. Those of a service must stand together.
+#[must_use]
+pub fn tool_types(tools: &[ToolInfo]) -> String {
     let mut text = String::new();
     for (at, tool) in tools.iter().enumerate() {
         let is_same = |at: Option<&ToolInfo>| at.is_some_and(|at| at.service == tool.service);

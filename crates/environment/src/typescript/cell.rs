@@ -14,11 +14,12 @@ use serde_json::Map;
 use super::{
     TypeScriptEnvironmentOptions,
     console::{Console, Consoles},
-    globals, tools,
+    globals,
 };
 use crate::{
     EnvironmentBindings, ErrorDetails, ExecutionExitState, ExecutionFailure,
     json::{JsonFault, Reading, to_json},
+    tools::imports,
 };
 
 /// The most bytes of a value that is read at all; the host of the execution has a bound of its own.
@@ -48,7 +49,7 @@ pub(super) fn open(
     let mut interceptor = None;
     if let Some(bindings) = handed.bindings {
         globals::insert(&mut session.globals, &bindings);
-        tools::insert(&mut session.imports, &bindings);
+        imports::insert(&mut session.imports, &bindings.tools(), &bindings);
         let consoles = Consoles(Arc::new(Console::new(bindings)));
         interceptor = Some(Arc::new(consoles) as Arc<dyn SessionInterceptor>);
     }

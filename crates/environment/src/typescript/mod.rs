@@ -1,14 +1,13 @@
 //! The environment of TypeScript: each execution is one cell in an isolate that nothing else ever uses.
 //!
 //! In: code. Out: what it prints, its output, its exit state. `cell` runs the code of one execution, `console` and
-//! `globals` are what it has to report, `tools` are its imports, `docs` describes all that.
+//! `globals` are what it has to report, `docs` describes all that and its imports, the tools.
 
 mod cell;
 mod console;
 mod docs;
 mod globals;
 mod options;
-mod tools;
 
 use std::{
     collections::HashMap,

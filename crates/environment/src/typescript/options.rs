@@ -75,10 +75,9 @@ impl TypeScriptEnvironmentOptions {
         if isolation == Isolation::Thread && self.places() <= default_concurrency() {
             return Ok((Runtime::shared(), false));
         }
-        #[expect(clippy::cast_precision_loss, reason = "at most a million")]
         let options = RuntimeOptions {
             isolation,
-            max_concurrent_runs: Some(self.places() as f64),
+            max_concurrent_runs: Some(self.places() as u64),
             worker_folder: self.worker_folder.clone(),
             spelling: self.spelling,
             ..RuntimeOptions::default()

@@ -1,8 +1,11 @@
 //! The tests of environments and of the process service through their public interface: one program, so that the crate is
 //! linked once.
 //!
-//! `place` says how the tests of the environment of TypeScript run in processes.
+//! `crash` kills services with a database. `place` says how the tests of the environment of TypeScript run in processes.
 
+#[cfg(unix)]
+mod crash;
+mod database;
 mod events;
 #[path = "../../../../core/tests/it/place.rs"]
 mod place;

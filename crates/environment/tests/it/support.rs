@@ -3,6 +3,7 @@
 use std::{
     collections::HashMap,
     sync::{Arc, Mutex, PoisonError},
+    time::Duration,
 };
 
 use async_trait::async_trait;
@@ -36,6 +37,12 @@ impl Driven {
     /// The bindings of an execution that the environment has.
     pub(crate) fn bindings(&self, eid: u64) -> EnvironmentBindings {
         self.seen().bindings.get(&eid).expect("the environment has it").clone()
+    }
+
+    /// Waits until the environment has an execution.
+    pub(crate) async fn begun(&self, eid: u64) -> EnvironmentBindings {
+        until(|| self.seen().bindings.contains_key(&eid)).await;
+        self.bindings(eid)
     }
 
     pub(crate) fn inputs(&self) -> Vec<ExecutionInput> {
@@ -97,6 +104,16 @@ pub(crate) fn service(options: ProcessServiceOptions) -> (ProcessService, Driven
 /// A service with one place.
 pub(crate) fn narrow() -> (ProcessService, Driven) {
     service(ProcessServiceOptions { concurrency: 1, ..ProcessServiceOptions::default() })
+}
+
+/// Waits for something that threads do.
+pub(crate) async fn until(mut is_so: impl FnMut() -> bool) {
+    let wait = async {
+        while !is_so() {
+            tokio::time::sleep(Duration::from_millis(1)).await;
+        }
+    };
+    tokio::time::timeout(Duration::from_mins(2), wait).await.expect("within the ceiling");
 }
 
 /// Lets all tasks go on until each of them waits.

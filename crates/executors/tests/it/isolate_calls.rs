@@ -23,7 +23,7 @@ const MIB: usize = 1 << 20;
 
 static RUNTIME: LazyLock<Runtime> = LazyLock::new(|| runtime(None));
 
-fn runtime(safety_cap_ms: Option<f64>) -> Runtime {
+fn runtime(safety_cap_ms: Option<u64>) -> Runtime {
     let options = RuntimeOptions { safety_cap_ms, ..place::options() };
     Runtime::new(&options).expect("valid options")
 }
@@ -304,7 +304,7 @@ fn files_count_against_the_memory_limit() {
 #[test]
 fn the_cap_on_cpu_time_has_a_code_of_its_own() {
     // On a busy machine code may not come to its log within a short cap.
-    let mut seen = [300.0, 3_000.0, 30_000.0].into_iter().map(|cap| {
+    let mut seen = [300, 3_000, 30_000].into_iter().map(|cap| {
         let executor = IsolateCodeExecutor::new().with_runtime(runtime(Some(cap)));
         run(&executor.without_timeout(), "console.log(1); for (;;);")
     });

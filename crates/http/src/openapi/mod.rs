@@ -20,10 +20,12 @@ const COMPONENTS: &str = include_str!("components.json");
 /// Paths whose queries are ignored.
 const LENIENT: [&str; 4] = ["/", "/healthz", "/metrics", "/openapi.json"];
 
-/// The document of a server with a token or without.
-pub(crate) fn document(has_token: bool) -> Value {
+/// The document of a server with a token or without, whose service takes time limits up to that many milliseconds.
+pub(crate) fn document(has_token: bool, max_timeout_ms: u64) -> Value {
     // A test reads the same text.
     let mut components: Value = serde_json::from_str(COMPONENTS).unwrap_or_default();
+    components["schemas"]["NewProcess"]["properties"]["timeoutMs"]["maximum"] =
+        json!(max_timeout_ms);
     let mut paths = Map::new();
     for operation in OPERATIONS {
         let methods = paths.entry(operation.path).or_insert_with(|| json!({}));
@@ -156,7 +158,7 @@ mod tests {
 
     #[test]
     fn all_references_lead_somewhere_and_all_components_are_used() {
-        let document = document(true);
+        let document = document(true, 1000);
         let mut references = Vec::new();
         texts(&document, "$ref", &mut references);
         for reference in &references {
@@ -178,7 +180,7 @@ mod tests {
         ids.sort_unstable();
         ids.dedup();
         assert_eq!(ids.len(), OPERATIONS.len());
-        let document = document(false);
+        let document = document(false, 1000);
         for operation in OPERATIONS {
             let in_path = operation.path.split(['{', '}']).skip(1).step_by(2);
             let declared = operation
@@ -191,7 +193,7 @@ mod tests {
 
     #[test]
     fn a_server_without_a_token_asks_for_none() {
-        let document = document(false).to_string();
+        let document = document(false, 1000).to_string();
         assert!(!document.contains("\"401\"") && !document.contains("securitySchemes"));
     }
 }

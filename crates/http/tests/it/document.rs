@@ -90,6 +90,19 @@ async fn what_the_document_has_not_the_server_has_not() {
 }
 
 #[tokio::test]
+async fn the_document_has_the_longest_time_limit_of_the_service() {
+    let options = ProcessServiceOptions {
+        default_timeout_ms: Some(1000),
+        max_timeout_ms: 2000,
+        ..Default::default()
+    };
+    let world = world_with(options, ListenOptions::default()).await;
+    let document = get(&world.server, "/openapi.json").await.json();
+    let schema = &document["components"]["schemas"]["NewProcess"]["properties"]["timeoutMs"];
+    assert_eq!(schema["maximum"], 2000);
+}
+
+#[tokio::test]
 async fn with_a_token_the_document_says_so() {
     let listen = ListenOptions { token: Some("0123456789abcdef".to_owned()), ..Default::default() };
     let world = world_with(ProcessServiceOptions::default(), listen).await;

@@ -21,7 +21,7 @@ use rusqlite::{
 use super::{
     files, functions,
     known::{self, KnownStatements},
-    memory, process,
+    memory,
     rules::Rules,
     stop::Stop,
 };
@@ -84,7 +84,7 @@ impl Opened {
     /// # Errors
     /// The file cannot be opened, or is no database. The message names it.
     pub(super) fn at(place: &Place) -> Result<Self, HostError> {
-        process::initialize()?;
+        isolane_sqlite::initialize()?;
         Self::open(place).map_err(|error| place.refused(error))
     }
 

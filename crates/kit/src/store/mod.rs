@@ -8,21 +8,17 @@ mod agent;
 mod answer;
 mod connection;
 mod database;
-mod files;
 mod functions;
 mod known;
 mod libraries;
 mod like;
 mod line;
-mod memory;
 mod params;
-mod process;
 mod read_values;
 mod rules;
 mod sql_error;
 mod state;
 mod statement;
-mod stop;
 
 use std::{
     sync::{Mutex, MutexGuard, PoisonError},
@@ -30,16 +26,18 @@ use std::{
 };
 
 use isolane::{HostError, Value};
+use isolane_sqlite::{files, memory, stop};
 
 use crate::{
     json_form::{JsonFault, json_form},
     room::Room,
 };
 
+pub use isolane_sqlite::initialize;
+
 pub use agent::{Store, StoreOptions};
 pub use database::{Database, DatabaseFunction, DatabaseLimits, DatabaseOptions};
 pub use libraries::{Libraries, Library, LibraryLimits, LibrarySummary};
-pub use process::initialize;
 pub use state::{State, StateFunction, StateLimits};
 
 /// The longest time limit: a year.

@@ -396,7 +396,10 @@ fn functions_of_the_kit_can_be_given_to_the_host() {
     let failed = failed.error.as_ref().expect("an error");
     assert_eq!(
         (failed.name.as_str(), failed.message.as_str()),
-        ("SerializationError", "result.query: a function cannot be cloned")
+        (
+            "SerializationError",
+            "result.query: a function cannot be cloned; call it, and return its value"
+        )
     );
 }
 

@@ -226,7 +226,7 @@ pub(crate) fn silence() {
     let options = RuntimeOptions {
         isolation: Isolation::Process,
         worker: Some(std::env::current_exe().expect("this program")),
-        safety_cap_ms: Some(50.0),
+        safety_cap_ms: Some(50),
         ..RuntimeOptions::default()
     };
     let runtime = Runtime::new(&options).expect("a runtime of processes");

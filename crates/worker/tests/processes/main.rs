@@ -47,7 +47,7 @@ fn runtime(options: &RuntimeOptions) -> Runtime {
 
 /// A runtime whose only workers are those that runs have.
 fn bare() -> Runtime {
-    runtime(&RuntimeOptions { ready_isolates: Some(0.0), ..options() })
+    runtime(&RuntimeOptions { ready_isolates: Some(0), ..options() })
 }
 
 fn run(runtime: &Runtime, source: &str) -> ExecutionResult {
@@ -104,8 +104,7 @@ fn no_two_runs_share_a_process_and_each_draws_its_own_numbers() {
 #[test]
 fn a_process_serves_as_many_runs_as_it_may_each_in_a_pristine_isolate() {
     let _alone = alone();
-    let options =
-        RuntimeOptions { runs_per_worker: Some(3.0), ready_isolates: Some(1.0), ..options() };
+    let options = RuntimeOptions { runs_per_worker: Some(3), ready_isolates: Some(1), ..options() };
     let runtime = runtime(&options);
     let mut seen = HashSet::new();
     for _ in 0..9 {
@@ -131,7 +130,7 @@ fn a_process_serves_as_many_runs_as_it_may_each_in_a_pristine_isolate() {
 #[test]
 fn a_run_that_is_ended_while_it_gets_its_worker_is_over() {
     let _alone = alone();
-    let runtime = runtime(&RuntimeOptions { ready_isolates: Some(4.0), ..options() });
+    let runtime = runtime(&RuntimeOptions { ready_isolates: Some(4), ..options() });
     for _ in 0..200 {
         let ends = start(&runtime, "for (;;);", Inputs::new());
         ends.terminate(None);
@@ -144,7 +143,7 @@ fn a_run_that_is_ended_while_it_gets_its_worker_is_over() {
 #[test]
 fn processes_are_kept_for_no_time_at_all_if_that_is_wanted() {
     let _alone = alone();
-    let runtime = runtime(&RuntimeOptions { worker_idle_ms: Some(0.0), ..options() });
+    let runtime = runtime(&RuntimeOptions { worker_idle_ms: Some(0), ..options() });
     let calls = Arc::default();
     let waiting = start(&runtime, "await never()", Inputs::new().with("never", never(&calls)));
     for _ in 0..3 {
@@ -234,7 +233,7 @@ fn large_and_small_messages_come_in_order() {
     let source = "for (let i = 0; i < 9; i++) { \
                   report(i % 3 ? `${i}` : `${i}`.repeat(2e6)); console.log(i) } \
                   export default 'z'.repeat(3e6)";
-    for runs in [1.0, 3.0] {
+    for runs in [1, 3] {
         let runtime = runtime(&RuntimeOptions { runs_per_worker: Some(runs), ..options() });
         for _ in 0..3 {
             let result = reporting(&runtime, source).wait().expect("no misuse");
@@ -428,7 +427,7 @@ fn terminate_leaves_no_process_of_the_run() {
 #[test]
 fn the_cap_on_cpu_time_holds_in_what_never_polls_too() {
     let _alone = alone();
-    let options = RuntimeOptions { safety_cap_ms: Some(200.0), ..options() };
+    let options = RuntimeOptions { safety_cap_ms: Some(200), ..options() };
     let runtime = runtime(&options);
     for source in ["for (;;);", "Array.prototype.reverse.call({ length: 2 ** 53 })"] {
         let result = run(&runtime, source);
@@ -440,7 +439,7 @@ fn the_cap_on_cpu_time_holds_in_what_never_polls_too() {
 #[test]
 fn runs_that_compute_for_long_hold_up_nobody() {
     let _alone = alone();
-    let options = RuntimeOptions { max_concurrent_runs: Some(2.0), ..options() };
+    let options = RuntimeOptions { max_concurrent_runs: Some(2), ..options() };
     let runtime = runtime(&options);
     let long: Vec<_> = (0..12).map(|_| start(&runtime, "for (;;);", Inputs::new())).collect();
     for _ in 0..5 {
@@ -457,7 +456,7 @@ fn runs_that_compute_for_long_hold_up_nobody() {
 #[test]
 fn runs_that_wait_hold_no_permit() {
     let _alone = alone();
-    let options = RuntimeOptions { max_concurrent_runs: Some(1.0), ..options() };
+    let options = RuntimeOptions { max_concurrent_runs: Some(1), ..options() };
     let runtime = runtime(&options);
     let calls = Arc::default();
     let source = "await never()";
@@ -479,7 +478,7 @@ fn runs_that_wait_hold_no_permit() {
 fn a_queue_that_is_full_refuses_runs() {
     let _alone = alone();
     let options =
-        RuntimeOptions { max_concurrent_runs: Some(1.0), max_queued_runs: Some(2.0), ..options() };
+        RuntimeOptions { max_concurrent_runs: Some(1), max_queued_runs: Some(2), ..options() };
     let runtime = runtime(&options);
     let started: Vec<_> = (0..12).map(|_| start(&runtime, "for (;;);", Inputs::new())).collect();
     for run in &started {
@@ -554,7 +553,7 @@ fn a_runtime_that_is_dropped_has_none_either() {
 #[test]
 fn processes_that_nobody_uses_go() {
     let _alone = alone();
-    let options = RuntimeOptions { worker_idle_ms: Some(50.0), ..options() };
+    let options = RuntimeOptions { worker_idle_ms: Some(50), ..options() };
     let runtime = runtime(&options);
     assert_eq!(run(&runtime, "export default 1").status, Status::Success);
     eventually("no worker", || family::workers().is_empty());

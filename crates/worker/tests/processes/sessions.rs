@@ -22,7 +22,7 @@ fn options() -> RuntimeOptions {
     RuntimeOptions {
         isolation: Isolation::Process,
         worker: Some(env!("CARGO_BIN_EXE_isolane-worker").into()),
-        ready_isolates: Some(0.0),
+        ready_isolates: Some(0),
         ..RuntimeOptions::default()
     }
 }
@@ -117,7 +117,7 @@ fn cells_find_what_earlier_ones_left_in_one_process() {
 #[cfg_attr(isolane_portable, ignore = "the portable code has no slots, so no checkpoints")]
 fn what_ends_a_cell_does_not_end_the_session() {
     let _alone = alone();
-    let runtime = Runtime::new(&RuntimeOptions { safety_cap_ms: Some(1_000.0), ..options() });
+    let runtime = Runtime::new(&RuntimeOptions { safety_cap_ms: Some(1_000), ..options() });
     let runtime = runtime.expect("a runtime of processes");
     let (tell, begun) = mpsc::channel();
     let begin = HostFunction::new(move || tell.send(()).expect("the test waits"));
@@ -291,8 +291,7 @@ fn answers_and_calls_come_between_cells() {
 #[test]
 fn sessions_take_only_workers_that_had_no_run() {
     let _alone = alone();
-    let options =
-        RuntimeOptions { runs_per_worker: Some(3.0), ready_isolates: Some(1.0), ..options() };
+    let options = RuntimeOptions { runs_per_worker: Some(3), ready_isolates: Some(1), ..options() };
     let runtime = Runtime::new(&options).expect("a runtime of processes");
     let plain = || {
         let run = runtime.run_code("export default 1", isolane::ExecutionOptions::default());

@@ -10,7 +10,7 @@ use rustyline::{
 };
 
 use super::{Ending, Names};
-use crate::{exit::Ended, repl::commands::WORDS};
+use crate::{exit::Ended, repl::commands::WORDS, state_folder::state_folder};
 
 const PROMPT: &str = "> ";
 
@@ -73,15 +73,9 @@ fn eprint(text: &str) {
     let _ = std::io::stderr().write_all(text.as_bytes());
 }
 
-/// The file in the user's state folder, which is made if there is none.
+/// The file in the user's state folder.
 fn history_file() -> Option<PathBuf> {
-    let folder = |name: &str| std::env::var_os(name).map(PathBuf::from);
-    let state = folder("XDG_STATE_HOME")
-        .or_else(|| folder("LOCALAPPDATA"))
-        .or_else(|| Some(folder("HOME")?.join(".local").join("state")))?;
-    let folder = state.join("isolane");
-    std::fs::create_dir_all(&folder).ok()?;
-    Some(folder.join("history"))
+    state_folder().ok().map(|folder| folder.join("history"))
 }
 
 /// Completes the names that cells have declared, and the commands.

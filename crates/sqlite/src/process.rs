@@ -1,6 +1,6 @@
 //! SQLite in this process, set up once.
 //!
-//! In: the first use of a store. Out: a SQLite that takes its memory from us, writes no temporary files and reads no
+//! In: the first use of a store or of a process service's database. Out: a SQLite that takes its memory from us, writes no temporary files and reads no
 //! URIs.
 
 #![expect(unsafe_code, reason = "the configuration of a C library")]
@@ -15,14 +15,13 @@ use rusqlite::ffi::{
 
 use super::{files, memory};
 
-/// Sets up SQLite for the stores of this process. Opening one does it, too.
+/// Sets up SQLite for this process. Opening a store or a process service with a database does it, too; the service does
+/// without where it is too late.
 ///
 /// A program that uses SQLite by itself, through `rusqlite` or otherwise from the same library, must call this before
-/// its first connection: SQLite takes the allocator, which keeps [`max_statement_bytes`], only before it is used. Other
-/// connections of the process then use this allocator, too; it limits only the calls of stores. They read no URIs unless
-/// they are opened with the flag for them.
-///
-/// [`max_statement_bytes`]: super::DatabaseLimits::max_statement_bytes
+/// its first connection: SQLite takes the allocator, which keeps the limits of stores (`max_statement_bytes`), only before
+/// it is used. Other connections of the process then use this allocator, too; it limits only the calls of stores. They
+/// read no URIs unless they are opened with the flag for them.
 ///
 /// # Errors
 /// SQLite was in use before, or refuses the configuration.
@@ -33,7 +32,7 @@ pub fn initialize() -> Result<(), HostError> {
 
 fn refused(code: i32) -> HostError {
     if code == SQLITE_MISUSE {
-        let text = "SQLite was used before the first store was opened; call `isolane_kit::store::initialize` first";
+        let text = "SQLite was used before the first store was opened; call `isolane_sqlite::initialize` first";
         return HostError::new("Error", text);
     }
     HostError::new("Error", format!("SQLite cannot be set up (code {code})"))

@@ -18,7 +18,7 @@ use rusqlite::ffi::{
 };
 
 /// The name under which connections ask for these files.
-pub(super) const NAME: &CStr = c"isolane-kit";
+pub const NAME: &CStr = c"isolane-kit";
 
 const ON_DISK: c_int = SQLITE_OPEN_MAIN_DB | SQLITE_OPEN_MAIN_JOURNAL | SQLITE_OPEN_WAL;
 
@@ -42,7 +42,7 @@ static KINDS: OnceLock<Kinds> = OnceLock::new();
 ///
 /// # Errors
 /// SQLite's code if it lacks one of the two kinds, or refuses ours.
-pub(super) fn register() -> Result<(), c_int> {
+pub(crate) fn register() -> Result<(), c_int> {
     // SAFETY: SQLite is initialized by this call; the results live for as long as the process, or are null.
     let (system, memory) = unsafe {
         (sqlite3_vfs_find(ptr::null()).as_ref(), sqlite3_vfs_find(c"memdb".as_ptr()).as_ref())

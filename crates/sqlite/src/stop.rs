@@ -13,7 +13,7 @@ use std::{
 };
 
 /// The most time of a call on its caller's thread, where the run, and in the host of workers every run, waits for it.
-pub(crate) const SHORT: Duration = Duration::from_micros(100);
+pub const SHORT: Duration = Duration::from_micros(100);
 
 const RUNNING: u8 = 0;
 const COMMITTING: u8 = 1;
@@ -22,7 +22,7 @@ const ABANDONED: u8 = 3;
 
 /// Why a call was stopped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Reason {
+pub enum Reason {
     /// Its time limit has passed.
     Time,
     /// Its run has ended.
@@ -31,7 +31,7 @@ pub(crate) enum Reason {
 
 /// Whether one call has to stop. All its threads share it.
 #[derive(Debug)]
-pub(crate) struct Stop {
+pub struct Stop {
     state: AtomicU8,
     limit: Duration,
     /// Whether its thread has other work, so that it must not wait for anything.
@@ -41,38 +41,45 @@ pub(crate) struct Stop {
 }
 
 impl Stop {
-    pub(crate) fn new(limit: Duration) -> Self {
+    /// The stop of a call that may take so long once its time has begun.
+    #[must_use]
+    pub fn new(limit: Duration) -> Self {
         Self { state: AtomicU8::new(RUNNING), limit, is_short: false, deadline: OnceLock::new() }
     }
 
     /// The stop of a call that is tried on its caller's thread. Its time begins now.
-    pub(crate) fn short() -> Self {
+    #[must_use]
+    pub fn short() -> Self {
         let stop = Self { is_short: true, ..Self::new(SHORT) };
         stop.start();
         stop
     }
 
     /// Whether the call must not wait for other connections.
-    pub(crate) fn is_short(&self) -> bool {
+    #[must_use]
+    pub fn is_short(&self) -> bool {
         self.is_short
     }
 
-    pub(crate) fn limit(&self) -> Duration {
+    /// The time that the call may take.
+    #[must_use]
+    pub fn limit(&self) -> Duration {
         self.limit
     }
 
     /// Begins to count the time, unless it has begun.
-    pub(crate) fn start(&self) {
+    pub fn start(&self) {
         self.deadline.get_or_init(|| Instant::now() + self.limit);
     }
 
     /// The end of its time; `None` while it waits for earlier calls of its run.
-    pub(crate) fn deadline(&self) -> Option<Instant> {
+    #[must_use]
+    pub fn deadline(&self) -> Option<Instant> {
         self.deadline.get().copied()
     }
 
     /// Stops the call, unless it was stopped before or has begun to commit. Returns whether it is stopped now.
-    pub(crate) fn stop(&self, reason: Reason) -> bool {
+    pub fn stop(&self, reason: Reason) -> bool {
         let state = match reason {
             Reason::Time => OUT_OF_TIME,
             Reason::End => ABANDONED,
@@ -83,12 +90,13 @@ impl Stop {
     }
 
     /// Whether it must stop. Does not look at the clock.
-    pub(crate) fn is_stopped(&self) -> bool {
+    #[must_use]
+    pub fn is_stopped(&self) -> bool {
         self.state.load(Ordering::Acquire) >= OUT_OF_TIME
     }
 
     /// Stops the call if its time is over; returns whether it must stop.
-    pub(crate) fn check(&self) -> bool {
+    pub fn check(&self) -> bool {
         if self.deadline().is_some_and(|deadline| Instant::now() >= deadline) {
             self.stop(Reason::Time);
         }
@@ -96,7 +104,8 @@ impl Stop {
     }
 
     /// Why it was stopped, if it was.
-    pub(crate) fn reason(&self) -> Option<Reason> {
+    #[must_use]
+    pub fn reason(&self) -> Option<Reason> {
         match self.state.load(Ordering::Acquire) {
             OUT_OF_TIME => Some(Reason::Time),
             ABANDONED => Some(Reason::End),
@@ -105,7 +114,7 @@ impl Stop {
     }
 
     /// Begins to commit; `false` if the call was stopped, and must roll back.
-    pub(crate) fn commit(&self) -> bool {
+    pub fn commit(&self) -> bool {
         let changed =
             self.state.compare_exchange(RUNNING, COMMITTING, Ordering::AcqRel, Ordering::Acquire);
         changed.is_ok() || changed == Err(COMMITTING)

@@ -20,7 +20,7 @@ use std::{
 
 use rusqlite::ffi::sqlite3_mem_methods;
 
-use super::stop::Stop;
+use crate::stop::Stop;
 
 /// Room in front of each block for its size. It keeps the alignment of 16 bytes.
 const HEAD: usize = 16;
@@ -58,11 +58,7 @@ impl Account {
 }
 
 /// Counts what SQLite takes on this thread until `work` is done; returns whether it was refused memory for the limit.
-pub(super) fn bounded<T>(
-    stop: &Arc<Stop>,
-    most_bytes: usize,
-    work: impl FnOnce() -> T,
-) -> (T, bool) {
+pub fn bounded<T>(stop: &Arc<Stop>, most_bytes: usize, work: impl FnOnce() -> T) -> (T, bool) {
     /// Forgets the account, also when `work` panics.
     struct Opened;
     impl Drop for Opened {
@@ -82,22 +78,26 @@ pub(super) fn bounded<T>(
 
 /// Whether the call that runs on this thread must stop, because of its time, the end of its run or its memory: some
 /// functions of SQLite go on for long after they were refused memory. Looks at the clock.
-pub(super) fn is_stopped() -> bool {
+#[must_use]
+pub fn is_stopped() -> bool {
     CALL.with_borrow(|call| call.as_ref().is_some_and(|call| call.exceeded || call.stop.check()))
 }
 
 /// Whether the call that runs on this thread may commit; see [`Stop::commit`].
-pub(super) fn may_commit() -> bool {
+#[must_use]
+pub fn may_commit() -> bool {
     CALL.with_borrow(|call| call.as_ref().is_none_or(|call| call.stop.commit()))
 }
 
 /// Whether a call runs on this thread.
-pub(super) fn is_bounded() -> bool {
+#[must_use]
+pub fn is_bounded() -> bool {
     CALL.with_borrow(Option::is_some)
 }
 
 /// Whether the call that runs on this thread must not wait.
-pub(super) fn is_short() -> bool {
+#[must_use]
+pub fn is_short() -> bool {
     CALL.with_borrow(|call| call.as_ref().is_some_and(|call| call.stop.is_short()))
 }
 
@@ -123,7 +123,7 @@ fn release(bytes: usize) {
 }
 
 /// The methods that SQLite is configured with.
-pub(super) const METHODS: sqlite3_mem_methods = sqlite3_mem_methods {
+pub(crate) const METHODS: sqlite3_mem_methods = sqlite3_mem_methods {
     xMalloc: Some(allocate),
     xFree: Some(free),
     xRealloc: Some(resize),
@@ -231,7 +231,7 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
-    use crate::store::stop::Reason;
+    use crate::stop::Reason;
 
     fn filled(bytes: c_int) -> *mut c_void {
         let block = allocate(bytes);

@@ -1,0 +1,39 @@
+//! The flags of `isolane notebook`.
+//!
+//! In: the words of the command line. Out: typed arguments.
+
+use std::path::PathBuf;
+
+use clap::Args;
+
+use crate::arguments::{GivenArguments, Place, time};
+
+#[derive(Args, Debug)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a flag of its own")]
+pub(crate) struct NotebookArguments {
+    /// The file: a notebook of Jupyter, or JSON, { "cells": [source | { "source", "language" }] }; or - for stdin.
+    pub(crate) file: PathBuf,
+    /// Run the cells after one that failed, too.
+    #[arg(long)]
+    pub(crate) keep_going: bool,
+    /// Put the outputs into the file.
+    #[arg(long)]
+    pub(crate) write: bool,
+    /// Run cells of Python, which are not confined: they can do whatever you can.
+    #[arg(long)]
+    pub(crate) unconfined_python: bool,
+    /// The interpreter of Python; by default that of VIRTUAL_ENV, else python3.
+    #[arg(long, value_name = "PATH", requires = "unconfined_python")]
+    pub(crate) interpreter: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) given: GivenArguments,
+    /// The time after which a cell is ended, in whole seconds: 30s, 5m. By default 10m, which is the most.
+    #[arg(long, value_parser = time)]
+    pub(crate) timeout: Option<u64>,
+    /// Where JavaScript runs.
+    #[arg(long, value_enum, default_value_t = Place::Thread)]
+    pub(crate) isolation: Place,
+    /// Print one line of JSON: the cells that have run, with their outputs.
+    #[arg(long)]
+    pub(crate) json: bool,
+}

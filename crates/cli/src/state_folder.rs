@@ -1,0 +1,30 @@
+//! The folder of a user for the state of programs.
+//!
+//! In: the system and its variables. Out: our folder there, which is made if it is missing, for its owner alone.
+
+use std::{fs, io, path::PathBuf};
+
+use etcetera::BaseStrategy;
+
+/// `isolane` in `XDG_STATE_HOME`, else in `~/.local/state`; on Windows in the user's local data.
+///
+/// # Errors
+/// There is no home, or the folder cannot be made.
+pub(crate) fn state_folder() -> io::Result<PathBuf> {
+    let base = etcetera::choose_base_strategy().map_err(io::Error::other)?;
+    let state = base.state_dir().unwrap_or_else(|| base.cache_dir());
+    let folder = state.join("isolane");
+    make(&folder)?;
+    Ok(folder)
+}
+
+#[cfg(unix)]
+fn make(folder: &std::path::Path) -> io::Result<()> {
+    use std::os::unix::fs::DirBuilderExt;
+    fs::DirBuilder::new().recursive(true).mode(0o700).create(folder)
+}
+
+#[cfg(not(unix))]
+fn make(folder: &std::path::Path) -> io::Result<()> {
+    fs::create_dir_all(folder)
+}

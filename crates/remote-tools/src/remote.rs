@@ -1,0 +1,192 @@
+//! The tools of a configuration.
+//!
+//! In: a configuration, and somebody to ask. Out: tools with handlers; servers that run until the end.
+
+use std::sync::Arc;
+
+use futures_util::future::join_all;
+use isolane::{Error, ErrorKind};
+use isolane_environment::{
+    Log, ToolDescription, ToolHandler, check_schema, is_tool_name, tool_identifier,
+};
+use rmcp::model::Tool;
+use serde_json::Value as Json;
+use tokio::runtime::Handle;
+
+use crate::{
+    client,
+    config::Config,
+    http::Requests,
+    mcp::{Calls, Connection},
+    policed::{Approver, Asked, AtHome},
+    policy::{Decision, Policy},
+};
+
+/// A tool as a service or a set takes it: its service, its name, its description, its handler.
+type Given = (String, String, ToolDescription, Arc<dyn ToolHandler>);
+
+/// What opening needs beside the configuration.
+#[derive(Clone, Default)]
+pub struct Opening {
+    /// Is asked about calls of tools for which the policy says `ask`. Without it they throw.
+    pub approver: Option<Arc<dyn Approver>>,
+    /// Receives the lines that servers write to their standard error, and lines about tools that are left out. It must not
+    /// block. By default nobody does.
+    pub log: Option<Log>,
+}
+
+/// Tools that are open.
+pub struct RemoteTools {
+    connections: Vec<Arc<Connection>>,
+    tools: Vec<Given>,
+    asks: bool,
+    /// The runtime in which the servers live.
+    home: Handle,
+}
+
+impl RemoteTools {
+    /// Starts all servers, at the same time, and asks for their tools. Those of them that the policy denies are left out.
+    /// Call it in a tokio runtime that lives as long as the tools are used.
+    ///
+    /// # Errors
+    /// A server that does not start within a minute; two tools of a server with the same name inside.
+    pub async fn open(config: &Config, opening: Opening) -> Result<Self, Error> {
+        let client = client::new()?;
+        let log = opening.log.clone().unwrap_or_else(|| Arc::new(|_| ()));
+        let home = Handle::current();
+        let mut remote = Self { connections: Vec::new(), tools: Vec::new(), asks: false, home };
+        for server in &config.servers {
+            let connection = Connection::new(server.clone(), client.clone(), log.clone());
+            remote.connections.push(Arc::new(connection));
+        }
+        let opened = join_all(remote.connections.iter().map(|connection| connection.open())).await;
+        let mut listed = Vec::new();
+        for (connection, tools) in remote.connections.clone().into_iter().zip(opened) {
+            match tools {
+                Ok(tools) => listed.push((connection, tools)),
+                Err(error) => {
+                    remote.shutdown().await;
+                    return Err(error);
+                }
+            }
+        }
+        for (connection, tools) in listed {
+            for tool in tools {
+                remote.add_tool(&connection, tool, &config.policy, &opening, &log);
+            }
+        }
+        for service in &config.services {
+            let service = Arc::new(service.clone());
+            for tool in service.tools.clone() {
+                let name = tool.name.clone();
+                let description = tool.description.clone();
+                let shown_name = format!("{}.{}", service.name, tool_identifier(&name));
+                let handler = Requests {
+                    client: client.clone(),
+                    service: Arc::clone(&service),
+                    tool,
+                    shown_name,
+                };
+                let decision = config.policy.decide(&format!("{}.{name}", service.name), false);
+                let given = (service.name.clone(), name, description, Arc::new(handler) as _);
+                remote.add(given, decision, &opening);
+            }
+        }
+        if let Err(error) = remote.check_names() {
+            remote.shutdown().await;
+            return Err(error);
+        }
+        Ok(remote)
+    }
+
+    /// The tools, for a process service or a set.
+    #[must_use]
+    pub fn tools(&self) -> Vec<(String, String, ToolDescription, Arc<dyn ToolHandler>)> {
+        self.tools.clone()
+    }
+
+    /// Whether somebody is asked about the calls of a tool.
+    #[must_use]
+    pub fn asks(&self) -> bool {
+        self.asks
+    }
+
+    /// Ends all servers: each is told, has two seconds, and is killed then with all that it has started.
+    pub async fn shutdown(&self) {
+        join_all(self.connections.iter().map(|connection| connection.shutdown())).await;
+    }
+
+    /// Adds a tool of a server, unless code could not use it.
+    fn add_tool(
+        &mut self,
+        connection: &Arc<Connection>,
+        tool: Tool,
+        policy: &Policy,
+        opening: &Opening,
+        log: &Log,
+    ) {
+        let service = connection.server.name.clone();
+        let name = tool.name.to_string();
+        if !is_tool_name(&name) {
+            let shown: String = name.chars().take(100).collect();
+            log(&format!("{service}: a tool is left out, because '{shown}' is no name of a tool"));
+            return;
+        }
+        let mut input_schema = Some(Json::Object((*tool.input_schema).clone()));
+        if let Some(Err(fault)) = input_schema.as_ref().map(check_schema) {
+            log(&format!("{service}: the arguments of {name} are not checked: {fault}"));
+            input_schema = None;
+        }
+        let description = ToolDescription {
+            description: tool
+                .description
+                .as_deref()
+                .or(tool.title.as_deref())
+                .unwrap_or_default()
+                .to_owned(),
+            input_schema,
+            output_schema: tool.output_schema.map(|schema| Json::Object((*schema).clone())),
+        };
+        let hints = tool.annotations.unwrap_or_default();
+        let decision =
+            policy.decide(&format!("{service}.{name}"), hints.destructive_hint == Some(true));
+        let shown_name = format!("{service}.{}", tool_identifier(&name));
+        let handler = Calls { connection: Arc::clone(connection), tool: name.clone(), shown_name };
+        self.add((service, name, description, Arc::new(handler)), decision, opening);
+    }
+
+    fn add(&mut self, tool: Given, decision: Decision, opening: &Opening) {
+        let (service, name, description, mut handler) = tool;
+        match decision {
+            Decision::Deny => return,
+            Decision::Allow => {}
+            Decision::Ask => {
+                self.asks = true;
+                handler = Arc::new(Asked {
+                    tool: format!("{service}.{name}"),
+                    shown_name: format!("{service}.{}", tool_identifier(&name)),
+                    approver: opening.approver.clone(),
+                    handler,
+                });
+            }
+        }
+        let shown_name = format!("{service}.{}", tool_identifier(&name));
+        let handler = AtHome { home: self.home.clone(), shown_name, handler };
+        self.tools.push((service, name, description, Arc::new(handler)));
+    }
+
+    /// Refuses tools that code could not tell apart.
+    fn check_names(&self) -> Result<(), Error> {
+        let mut shown = std::collections::BTreeMap::new();
+        for (service, name, ..) in &self.tools {
+            let key = format!("{service}.{}", tool_identifier(name));
+            if let Some(other) = shown.insert(key.clone(), name) {
+                let message = format!(
+                    "{service}.{other} and {service}.{name} would both be {key}; the policy can deny one of them"
+                );
+                return Err(Error::new(ErrorKind::Type, message));
+            }
+        }
+        Ok(())
+    }
+}

@@ -13,6 +13,9 @@ use crate::{
     given::{Group, MOST, wrong_type},
 };
 
+/// Names that cells of JavaScript have from the notebook.
+const OWN_NAMES: [&str; 7] = ["console", "display", "llm", "parallel", "pipeline", "print", "tool"];
+
 /// The options of a notebook.
 #[derive(Clone, Debug)]
 pub struct NotebookOptions {
@@ -264,8 +267,9 @@ impl NotebookOptions {
             return Err(Misuse::new(format!("env.{name}"), " must not contain NUL"));
         }
         let mut names = self.js.iter().flat_map(|js| js.globals.names());
-        if names.any(|name| name == "console") {
-            return Err(Misuse::new("js.globals.console", ": a notebook has a console of its own"));
+        if let Some(name) = names.find(|name| OWN_NAMES.contains(name)) {
+            let problem = ": the name is the notebook's: choose another name";
+            return Err(Misuse::new(format!("js.globals.{name}"), problem));
         }
         Ok(())
     }

@@ -32,6 +32,9 @@ const MOST_CALLS: u32 = 1000;
 /// The most bytes of arguments and of an answer, as JSON.
 const MOST_BYTES: usize = 4 << 20;
 
+/// Arguments with more bytes of JSON are checked on a thread of their own: the time grows with their size.
+const MOST_BYTES_AT_ONCE: usize = 4 << 10;
+
 /// Is told of the outcome of each call of a tool that there is: its full name, and `ok`, `error`, `refused` or `dropped`.
 pub(crate) type Count = Box<dyn Fn(&str, &'static str) + Send + Sync>;
 
@@ -97,14 +100,24 @@ impl ToolCalls {
                 count(&tool.info.full_name(), outcome);
             }
         };
-        if let Err(error) = self.check(tool, &args) {
+        if let Err(error) = self.admit(tool, &args) {
             count("refused");
             return Err(error);
         }
         let answer = async {
             // The semaphore is never closed.
             let _place = self.places.acquire().await;
-            self.answer(tool, args).await
+            match self.checked(tool, args).await {
+                Ok(args) => {
+                    let answer = self.answer(tool, args).await;
+                    count(if answer.is_ok() { "ok" } else { "error" });
+                    answer
+                }
+                Err(error) => {
+                    count("refused");
+                    Err(error)
+                }
+            }
         };
         tokio::select! {
             biased;
@@ -112,10 +125,7 @@ impl ToolCalls {
                 count("dropped");
                 Err(over())
             }
-            answer = answer => {
-                count(if answer.is_ok() { "ok" } else { "error" });
-                answer
-            }
+            answer = answer => answer,
         }
     }
 
@@ -128,7 +138,8 @@ impl ToolCalls {
         })
     }
 
-    fn check(&self, tool: &Tool, args: &Value) -> Result<(), ToolError> {
+    /// Counts a call, and refuses one beyond the limits.
+    fn admit(&self, tool: &Tool, args: &Value) -> Result<(), ToolError> {
         let name = tool.info.shown_name();
         let number = self.calls.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |calls| {
             (calls < MOST_CALLS).then_some(calls + 1)
@@ -140,10 +151,33 @@ impl ToolCalls {
         if is_too_deep(args) || json_bytes(args) > MOST_BYTES {
             return too_much(format!("{name}: args are larger than {MOST_BYTES} bytes of JSON"));
         }
-        if let Some(Err(fault)) = tool.arguments.as_ref().map(|arguments| arguments.check(args)) {
-            return Err(ToolError::new("TypeError", format!("{name}: {fault}")));
-        }
         Ok(())
+    }
+
+    /// The arguments, if they fit the schema.
+    async fn checked(&self, tool: &Arc<Tool>, args: Value) -> Result<Value, ToolError> {
+        let name = tool.info.shown_name();
+        let Some(schema) = &tool.schema else { return Ok(args) };
+        let (args, outcome) = if json_bytes(&args) <= MOST_BYTES_AT_ONCE {
+            let outcome = schema.check(&args);
+            (args, outcome)
+        } else {
+            let schema = Arc::clone(schema);
+            let checking = self.handle.spawn_blocking(move || {
+                let outcome = schema.check(&args);
+                (args, outcome)
+            });
+            checking.await.map_err(|_| {
+                ToolError::new("Error", format!("{name}: the arguments cannot be checked"))
+            })?
+        };
+        match outcome {
+            Ok(()) => Ok(args),
+            Err(refusal) => {
+                let fault = refusal.sentences("args", |_| None);
+                Err(ToolError::new("TypeError", format!("{name}: {fault}")))
+            }
+        }
     }
 
     /// Has the handler answer, in the runtime of the handlers.

@@ -1,10 +1,9 @@
 //! Tools: functions of the host that code of an execution may call.
 //!
 //! In: a description with JSON schemas, and a handler. Out: what is known of a tool, and the handler's answers. `table`
-//! has the tools of a service, `set` those of runs without one; `calls` keeps to the limits of an execution, `arguments`
-//! checks a call, `imports` are tools inside; `types` and `docs` describe tools to the author of code.
+//! has the tools of a service, `set` those of runs without one; `calls` keeps to the limits of an execution, `imports`
+//! are tools inside; `types` and `docs` describe tools to the author of code.
 
-pub(crate) mod arguments;
 pub(crate) mod calls;
 pub(crate) mod docs;
 pub(crate) mod imports;

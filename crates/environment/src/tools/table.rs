@@ -6,18 +6,18 @@
 use std::{collections::BTreeMap, fmt, sync::Arc};
 
 use isolane::{Error, ErrorKind};
+use isolane_schema::Schema;
 
 use super::{
     ToolDescription, ToolHandler, ToolInfo,
-    arguments::Arguments,
     names::{identifier, is_name},
 };
 
 /// A tool.
 pub(crate) struct Tool {
     pub(crate) info: ToolInfo,
-    /// The check of its arguments, if it has a schema.
-    pub(crate) arguments: Option<Arguments>,
+    /// The schema of its arguments, if it has one.
+    pub(crate) schema: Option<Arc<Schema>>,
     pub(crate) handler: Arc<dyn ToolHandler>,
 }
 
@@ -76,7 +76,7 @@ impl ToolTable {
             self.infos.iter().map(|info| (info.shown_name(), info.full_name())).collect();
         for (service, name, description, handler) in added {
             let info = ToolInfo { identifier: identifier(&name), service, name, description };
-            let arguments = check(&info)?;
+            let schema = check(&info)?;
             let full = info.full_name();
             if tools.contains_key(&full) {
                 return Err(wrong(format!("there is a tool {full} already")));
@@ -85,7 +85,7 @@ impl ToolTable {
                 let shown = info.shown_name();
                 return Err(wrong(format!("{full} and {other} would both be {shown}")));
             }
-            tools.insert(full, Arc::new(Tool { info, arguments, handler }));
+            tools.insert(full, Arc::new(Tool { info, schema, handler }));
         }
         Ok(Self::of(tools))
     }
@@ -113,8 +113,8 @@ impl ToolTable {
     }
 }
 
-/// The check of a tool's arguments, if it has a schema.
-fn check(info: &ToolInfo) -> Result<Option<Arguments>, Error> {
+/// The schema of a tool's arguments, if it has one.
+fn check(info: &ToolInfo) -> Result<Option<Arc<Schema>>, Error> {
     for (kind, name) in [("a service", &info.service), ("a tool", &info.name)] {
         if !is_name(name) {
             let shown: String = name.chars().take(100).collect();
@@ -122,7 +122,7 @@ fn check(info: &ToolInfo) -> Result<Option<Arguments>, Error> {
         }
     }
     let schema = info.description.input_schema.as_ref();
-    schema.map(Arguments::new).transpose().map_err(|fault| {
+    schema.map(Schema::new).transpose().map(|schema| schema.map(Arc::new)).map_err(|fault| {
         wrong(format!("the inputSchema of {} is no JSON schema: {fault}", info.full_name()))
     })
 }

@@ -10,10 +10,10 @@ use std::sync::{
 
 use isolane::{HostError, Value};
 use serde_json::json;
-use tokio::{sync::Semaphore, time::Instant};
+use tokio::{sync::Semaphore, task::spawn_blocking, time::Instant};
 use tokio_util::sync::CancellationToken;
 
-use super::{HostAnswer, HostTools, Llm, answer, llm, value};
+use super::{HostAnswer, HostTools, Llm, answer, llm, schema::Schema, value};
 use crate::{
     Limits,
     clock::Clock,
@@ -180,7 +180,7 @@ impl Desk {
                 }
                 value::refuse_links(&args, &format!("{name}: args"))?;
                 if let Some(schema) = &tool.schema {
-                    args = schema.check(&name, args)?;
+                    args = check(schema, &name, args).await?;
                 }
                 let _still = tool.tool.stops_clock.then(|| self.stop_clock());
                 let asked = Self::ask(&signal, || tool.call(args, signal.clone())).await;
@@ -254,6 +254,15 @@ fn too_many(helper: &str, most: u64) -> HostError {
 /// The error of a call that no cell makes.
 pub(crate) fn no_cell() -> HostError {
     HostError::new("Error", "no cell runs: functions of the host can be called by cells alone")
+}
+
+/// Checks arguments on a thread of its own: the time grows with their size.
+async fn check(schema: &Arc<Schema>, tool: &str, args: Value) -> Result<Value, HostError> {
+    let (schema, name) = (Arc::clone(schema), tool.to_owned());
+    let checked = spawn_blocking(move || schema.check(&name, args)).await;
+    checked.unwrap_or_else(|_| {
+        Err(HostError::new("Error", format!("{tool}: the arguments cannot be checked")))
+    })
 }
 
 #[cfg(test)]

@@ -4,15 +4,11 @@
 
 use std::{fmt, future::Future, sync::Arc};
 
-use isolane::{HostError, Spelling, Value, value::Event};
+use isolane::{HostError, Spelling, Step, Value, value::Event};
 use serde_json::Value as Json;
 use tokio_util::sync::CancellationToken;
 
-use super::{
-    HostAnswer, HostFuture,
-    seen::{Seen, Segment},
-    value,
-};
+use super::{HostAnswer, HostFuture, seen::Seen, value};
 use crate::{door::message, given::Group};
 
 type Function = dyn Fn(String, LlmOptions) -> HostFuture + Send + Sync;
@@ -91,7 +87,7 @@ impl Request {
         let seen = seen.ok_or_else(|| refused("llm: the arguments are too large".to_owned()))?;
         if let Some((place, kind)) = seen.first_odd() {
             let key = match place.first() {
-                Some(Segment::Key(key)) => key.as_str(),
+                Some(Step::Key(key)) => key.as_str(),
                 _ => "args",
             };
             return Err(refused(format!("llm: {key} must be JSON, got {kind}")));

@@ -3,47 +3,29 @@
 //! In: arguments of a cell. Out: the same with the defaults of the schema, or the mistakes in them, each with its path.
 //! Nothing is coerced. A value that JSON does not have, such as a date, passes where the schema says nothing about it.
 
-use isolane::{HostError, Step, Value};
-use jsonschema::{
-    PatternOptions, ValidationError, Validator,
-    paths::{Location, LocationSegment},
-};
+use isolane::{HostError, Value};
+use isolane_schema::Schema as JsonSchema;
 use serde::{
     Deserialize, Deserializer, Serialize, Serializer,
     de::{MapAccess, Visitor},
 };
 use serde_json::{Map, Value as Json};
 
-use super::{
-    seen::{Seen, Segment},
-    value,
-};
+use super::{seen::Seen, value};
 use crate::door::message;
-
-/// The most mistakes that an error lists.
-const MOST_MISTAKES: usize = 10;
-
-/// The most characters of the library's sentences.
-const MOST_SHOWN: usize = 300;
-
-/// The most segments of a path.
-const MOST_SEGMENTS: usize = 24;
 
 /// The schema of one tool.
 #[derive(Debug)]
 pub(crate) struct Schema {
     source: Json,
-    validator: Validator,
+    schema: JsonSchema,
 }
 
 impl Schema {
     /// # Errors
     /// Why it is none.
     pub(crate) fn new(source: &Json) -> Result<Self, String> {
-        // An engine whose time is linear: patterns meet arguments of cells.
-        let options = jsonschema::options().with_pattern_options(PatternOptions::regex());
-        let validator = options.build(source).map_err(|error| shown(&error.to_string()))?;
-        Ok(Self { source: source.clone(), validator })
+        Ok(Self { source: source.clone(), schema: JsonSchema::new(source)? })
     }
 
     /// Adds defaults and checks.
@@ -56,11 +38,9 @@ impl Schema {
         let seen = Seen::new(&args);
         let mut seen = seen.ok_or_else(|| refused("args nest too deeply or are too large"))?;
         let is_complete = !add_defaults(&self.source, &mut seen.json);
-        let errors = self.validator.iter_errors(&seen.json).take(MOST_MISTAKES);
-        let mistakes: Vec<String> = errors.map(|error| sentence(&error, &seen)).collect();
-        if !mistakes.is_empty() {
-            return Err(refused(&mistakes.join("; ")));
-        }
+        self.schema
+            .check(&seen.json)
+            .map_err(|refusal| refused(&refusal.sentences("args", |place| seen.odd_at(place))))?;
         Ok(if is_complete { args } else { with_defaults(&self.source, args) })
     }
 
@@ -172,38 +152,6 @@ impl<'de> Deserialize<'de> for Fields {
     }
 }
 
-/// The sentence about a mistake. A value that JSON does not have is named by its kind.
-fn sentence(error: &ValidationError<'_>, args: &Seen) -> String {
-    let place = shown(&path(error.instance_path()));
-    let text = match args.odd_at(&segments(error.instance_path())) {
-        Some(kind) => error.masked_with(kind).to_string(),
-        None => error.to_string(),
-    };
-    format!("{place}: {}", shown(&text))
-}
-
-fn segments(location: &Location) -> Vec<Segment> {
-    let segment = |segment| match segment {
-        LocationSegment::Property(name) => Segment::Key(name.into_owned()),
-        LocationSegment::Index(index) => Segment::Index(index),
-    };
-    location.into_iter().map(segment).collect()
-}
-
-fn path(location: &Location) -> String {
-    location.into_iter().take(MOST_SEGMENTS).fold("args".to_owned(), |path, segment| {
-        let step = match segment {
-            LocationSegment::Property(name) => Step::Key(name.into_owned()),
-            LocationSegment::Index(index) => Step::Index(index),
-        };
-        step.after(&path)
-    })
-}
-
-fn shown(text: &str) -> String {
-    text.chars().take(MOST_SHOWN).collect()
-}
-
 #[cfg(test)]
 mod tests {
     use serde_json::json;
@@ -230,16 +178,10 @@ mod tests {
         let mistaken = message(&json!({ "limit": "x" }));
         let error = schema().check("search", mistaken).expect_err("mistakes");
         assert_eq!(error.name, "ToolInputError");
-        let mistakes = [
-            "search: ",
-            "args.limit: \"x\" is not of type \"integer\"",
-            "args: \"query\" is a required property",
-        ];
-        assert!(
-            mistakes.iter().all(|mistake| error.message.contains(mistake)),
-            "{}",
-            error.message
-        );
+        assert!(error.message.starts_with("search: args."), "{}", error.message);
+        for mistake in ["args.limit must be integer", "args.query is missing"] {
+            assert!(error.message.contains(mistake), "{}", error.message);
+        }
     }
 
     #[test]

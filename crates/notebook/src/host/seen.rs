@@ -5,7 +5,7 @@
 //! the message: a value that is too large or too deep is none.
 
 use isolane::{
-    Value,
+    Step, Value,
     value::{Event, Reader},
 };
 use serde_json::{Map, Number, Value as Json};
@@ -24,14 +24,7 @@ const MOST_ODD: usize = 100;
 pub(crate) struct Seen {
     pub(crate) json: Json,
     /// The places of values that are no JSON, and their kinds: `a Date`.
-    odd: Vec<(Vec<Segment>, &'static str)>,
-}
-
-/// A step of a place.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Segment {
-    Key(String),
-    Index(usize),
+    odd: Vec<(Vec<Step>, &'static str)>,
 }
 
 impl Seen {
@@ -45,12 +38,12 @@ impl Seen {
     }
 
     /// The kind of the value at a place, if it is no JSON.
-    pub(crate) fn odd_at(&self, place: &[Segment]) -> Option<&'static str> {
+    pub(crate) fn odd_at(&self, place: &[Step]) -> Option<&'static str> {
         self.odd.iter().find(|(known, _)| known == place).map(|(_, kind)| *kind)
     }
 
     /// The first value that is no JSON.
-    pub(crate) fn first_odd(&self) -> Option<(&[Segment], &'static str)> {
+    pub(crate) fn first_odd(&self) -> Option<(&[Step], &'static str)> {
         self.odd.first().map(|(place, kind)| (place.as_slice(), *kind))
     }
 }
@@ -59,8 +52,8 @@ struct Reading<'v> {
     reader: Reader<'v>,
     /// The objects so far, by their index, with their nodes; `None` for one that is being read.
     objects: Vec<Option<(Json, usize)>>,
-    place: Vec<Segment>,
-    odd: Vec<(Vec<Segment>, &'static str)>,
+    place: Vec<Step>,
+    odd: Vec<(Vec<Step>, &'static str)>,
     left: usize,
 }
 
@@ -108,7 +101,7 @@ impl Reading<'_> {
                 while let Some(key) = self.reader.key().ok()? {
                     let key = key.text.to_string_lossy();
                     let is_there = !matches!(self.reader.clone().event(), Ok(Event::Undefined));
-                    let value = self.member(Segment::Key(key.clone()))?;
+                    let value = self.member(Step::Key(key.clone()))?;
                     if is_there {
                         fields.insert(key, value);
                     }
@@ -116,12 +109,12 @@ impl Reading<'_> {
                 Json::Object(fields)
             }
             Event::Array(length) => (0..*length as usize)
-                .map(|index| self.member(Segment::Index(index)))
+                .map(|index| self.member(Step::Index(index)))
                 .collect::<Option<Vec<_>>>()?
                 .into(),
             Event::SparseArray(_) => {
                 while let Some(index) = self.reader.sparse_index().ok()? {
-                    self.member(Segment::Index(index as usize))?;
+                    self.member(Step::Index(index as usize))?;
                 }
                 self.odd("an array with holes")
             }
@@ -137,7 +130,7 @@ impl Reading<'_> {
         })
     }
 
-    fn member(&mut self, segment: Segment) -> Option<Json> {
+    fn member(&mut self, segment: Step) -> Option<Json> {
         self.place.push(segment);
         let read = self.read();
         self.place.pop();
@@ -149,7 +142,7 @@ impl Reading<'_> {
         let odd = self.odd(kind);
         let known = self.odd.len();
         for _ in 0..nodes {
-            self.member(Segment::Index(0))?;
+            self.member(Step::Index(0))?;
         }
         self.odd.truncate(known);
         Some(odd)
@@ -232,7 +225,7 @@ mod tests {
         let list = [Json::Null, Json::Null];
         let expected = json!({ "whole": 3, "nan": null, "big": (1_u64 << 63) + 1, "less": -256.0, "huge": f64::MIN, "set": null, "list": list });
         assert_eq!(seen.json, expected);
-        let at = |key: &str, index: usize| [Segment::Key(key.to_owned()), Segment::Index(index)];
+        let at = |key: &str, index: usize| [Step::Key(key.to_owned()), Step::Index(index)];
         assert_eq!(seen.odd_at(&at("list", 0)), Some("a Date"));
         assert_eq!(seen.odd_at(&at("list", 1)), Some("a cycle"));
         assert_eq!(seen.odd_at(&at("set", 0)), None);

@@ -73,7 +73,7 @@ pub(crate) struct HostTools(Vec<HostTool>);
 #[derive(Debug)]
 pub(crate) struct HostTool {
     pub(crate) name: String,
-    pub(crate) schema: Option<Schema>,
+    pub(crate) schema: Option<Arc<Schema>>,
     pub(crate) tool: CellTool,
 }
 
@@ -97,7 +97,7 @@ impl HostTools {
                             &format!(" is no JSON Schema: {fault}"),
                         )
                     })?;
-                    Some(schema)
+                    Some(Arc::new(schema))
                 }
                 Some(other) => {
                     return Err(wrong_type(&format!("{path}.input"), "an object", other));
@@ -141,7 +141,7 @@ impl HostTool {
 
     /// `- tool.search({ query: string, limit?: integer }): Finds pages.`
     fn line(&self) -> String {
-        let args = self.schema.as_ref().map(Schema::signature).unwrap_or_default();
+        let args = self.schema.as_ref().map(|schema| schema.signature()).unwrap_or_default();
         let about = self.tool.description.as_deref().unwrap_or_default();
         let about = about.split_whitespace().collect::<Vec<_>>().join(" ");
         let name = &self.name;

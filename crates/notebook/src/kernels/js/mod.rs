@@ -14,7 +14,7 @@ use std::{
 use isolane::{
     CallRequest, CellOptions, CellRequest, Error, ExecutionLog, ExecutionResult, HostFunction,
     Inputs, LogLevel, RunInterceptor, Runtime, Session, SessionInterceptor, SessionOptions,
-    SessionState, Status, Value, ValueFrom, console_line, value::Event,
+    SessionState, SessionUpdate, Status, Value, ValueFrom, console_line, value::Event,
 };
 use uuid::Uuid;
 
@@ -79,11 +79,8 @@ impl JsKernel {
         let runtime = options.runtime.clone().unwrap_or_else(Runtime::shared);
         let mark = Uuid::new_v4().to_string();
         let desk = Arc::default();
-        let mut imports = options.imports.clone();
-        // Under a name that no cell guesses. A cell that guesses it can do no more than with `tool` and `llm`.
-        imports.insert(mark.clone(), Inputs::new().with("call", call_function(&desk)));
         let session_options = SessionOptions {
-            imports,
+            imports: options.imports.clone(),
             modules: options.modules.clone(),
             globals: options.globals.clone(),
             language: options.language,
@@ -168,7 +165,17 @@ impl JsKernel {
             ..CellOptions::default()
         };
         let recording = Recording { record: None, mark: String::new() };
+        // For this cell alone, so that no error of another one lists it.
+        let call = Inputs::new().with("call", call_function(&self.desk));
+        self.update(SessionUpdate {
+            imports: [(self.mark.clone(), call)].into(),
+            ..SessionUpdate::default()
+        })?;
         let result = self.cells.run(&self.session, &source, options, recording).await;
+        self.update(SessionUpdate {
+            removed_imports: vec![self.mark.clone()],
+            ..SessionUpdate::default()
+        })?;
         match result {
             Ok(result) if result.status == Status::Success => {
                 self.is_ready = true;
@@ -177,6 +184,10 @@ impl JsKernel {
             Ok(result) => Err(result.error.map(|error| error.message).unwrap_or_default()),
             Err(error) => Err(error.to_string()),
         }
+    }
+
+    fn update(&self, update: SessionUpdate) -> Result<(), String> {
+        self.session.update(update).map_err(|error| error.message().to_owned())
     }
 
     fn conclude(

@@ -38,11 +38,16 @@ pub(crate) struct Remote {
 /// Reads a file, and so blocks.
 pub(crate) fn read(file: &Path) -> Result<Config, Ended> {
     let text = sources::read(file)?;
-    Config::parse(&text, |name| std::env::var(name).ok()).map_err(|error| named(file, &error))
+    Config::parse(&text, variable).map_err(|error| named(file, &error))
+}
+
+/// The value of a variable of the environment.
+pub(crate) fn variable(name: &str) -> Option<String> {
+    std::env::var(name).ok()
 }
 
 /// The misuse of a file, with its name.
-fn named(file: &Path, error: &Error) -> Ended {
+pub(crate) fn named(file: &Path, error: &Error) -> Ended {
     Ended::misuse(format!("{}: {}", file.display(), error.message()))
 }
 

@@ -1,9 +1,11 @@
 //! The policy: which tools code may call without a question, after a question, or not at all.
 //!
 //! In: patterns with decisions, a tool. Out: a decision. The longest pattern that matches counts, so their order does not
-//! matter; of patterns that are equally long, the stricter decision counts.
+//! matter; of patterns that are equally long, the stricter decision counts. A pattern may have the name that a tool has in
+//! its server, or the one that code calls it by.
 
 use isolane::{Error, ErrorKind};
+use isolane_environment::tool_identifier;
 
 /// Whether code may call a tool. The stricter one is the greater one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -23,6 +25,26 @@ impl Decision {
     /// The decision of that name.
     pub(crate) fn of(name: &str) -> Option<Self> {
         Self::NAMES.iter().find(|(other, _)| *other == name).map(|(_, decision)| *decision)
+    }
+}
+
+/// The names of a tool.
+#[derive(Clone, Debug)]
+pub(crate) struct Names {
+    /// In its server: `github.delete-repo`.
+    pub(crate) full: String,
+    /// In code: `github.deleteRepo`.
+    pub(crate) shown: String,
+}
+
+impl Names {
+    pub(crate) fn new(service: &str, tool: &str) -> Self {
+        let shown = format!("{service}.{}", tool_identifier(tool));
+        Self { full: format!("{service}.{tool}"), shown }
+    }
+
+    fn match_with(&self, pattern: &str) -> bool {
+        matches(pattern, &self.full) || matches(pattern, &self.shown)
     }
 }
 
@@ -59,10 +81,19 @@ impl Policy {
         })
     }
 
-    /// The decision about a tool, by its full name. A tool that no pattern matches is asked about if it can destroy.
-    pub(crate) fn decide(&self, tool: &str, is_destructive: bool) -> Decision {
+    /// The patterns that name a service without a `*`, and match none of the tools. Services that are switched off do not
+    /// count.
+    pub(crate) fn unmatched(&self, tools: &[Names], is_off: impl Fn(&str) -> bool) -> Vec<&str> {
+        let named = self.services().filter(|(service, _)| !is_off(service));
+        let unmatched =
+            named.filter(|(_, pattern)| !tools.iter().any(|tool| tool.match_with(pattern)));
+        unmatched.map(|(_, pattern)| pattern).collect()
+    }
+
+    /// The decision about a tool. A tool that no pattern matches is asked about if it can destroy.
+    pub(crate) fn decide(&self, tool: &Names, is_destructive: bool) -> Decision {
         let default = if is_destructive { Decision::Ask } else { Decision::Allow };
-        let matching = self.0.iter().filter(|(pattern, _)| matches(pattern, tool));
+        let matching = self.0.iter().filter(|(pattern, _)| tool.match_with(pattern));
         let weight = |pattern: &str| pattern.chars().filter(|c| *c != '*').count();
         matching
             .map(|(pattern, decision)| (weight(pattern), *decision))
@@ -135,10 +166,13 @@ mod tests {
             ("*.read_file", "allow"),
             ("files.*file", "ask"),
         ]);
-        assert_eq!(policy.decide("shop.buy", false), Decision::Ask);
-        assert_eq!(policy.decide("github.list", true), Decision::Allow);
-        assert_eq!(policy.decide("github.delete_repo", false), Decision::Deny);
-        assert_eq!(policy.decide("files.read_file", false), Decision::Ask);
+        let decide = |service: &str, tool: &str, is_destructive| {
+            policy.decide(&Names::new(service, tool), is_destructive)
+        };
+        assert_eq!(decide("shop", "buy", false), Decision::Ask);
+        assert_eq!(decide("github", "list", true), Decision::Allow);
+        assert_eq!(decide("github", "delete_repo", false), Decision::Deny);
+        assert_eq!(decide("files", "read_file", false), Decision::Ask);
         let services: Vec<_> = policy.services().collect();
         let named =
             [("github", "github.*"), ("github", "github.delete_*"), ("files", "files.*file")];
@@ -148,8 +182,23 @@ mod tests {
     #[test]
     fn tools_that_can_destroy_are_asked_about() {
         let none = Policy::default();
-        assert_eq!(none.decide("github.delete_repo", true), Decision::Ask);
-        assert_eq!(none.decide("github.list", false), Decision::Allow);
+        assert_eq!(none.decide(&Names::new("github", "delete_repo"), true), Decision::Ask);
+        assert_eq!(none.decide(&Names::new("github", "list"), false), Decision::Allow);
+    }
+
+    #[test]
+    fn a_tool_has_the_name_of_its_server_and_that_of_code() {
+        let tool = Names::new("github", "delete-repo");
+        for pattern in ["github.delete-repo", "github.deleteRepo", "github.delete*"] {
+            let policy = policy(&[(pattern, "deny")]);
+            assert_eq!(policy.decide(&tool, false), Decision::Deny);
+            assert_eq!(policy.unmatched(std::slice::from_ref(&tool), |_| false), [""; 0]);
+        }
+        let policy = policy(&[("*.delete_repo", "deny"), ("github.delete_repo", "deny")]);
+        assert_eq!(policy.decide(&tool, false), Decision::Allow);
+        let tools = [tool];
+        assert_eq!(policy.unmatched(&tools, |_| false), ["github.delete_repo"]);
+        assert_eq!(policy.unmatched(&tools, |service| service == "github"), [""; 0]);
     }
 
     #[test]

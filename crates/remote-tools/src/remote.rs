@@ -6,11 +6,10 @@ use std::sync::Arc;
 
 use futures_util::future::join_all;
 use isolane::{Error, ErrorKind};
-use isolane_environment::{
-    Log, ToolDescription, ToolHandler, check_schema, is_tool_name, tool_identifier,
-};
+use isolane_environment::{Log, ToolDescription, ToolHandler, is_tool_name, tool_identifier};
+use isolane_schema::Schema;
 use rmcp::model::Tool;
-use serde_json::Value as Json;
+use serde_json::{Map, Value as Json};
 use tokio::runtime::Handle;
 
 use crate::{
@@ -19,13 +18,16 @@ use crate::{
     http::Requests,
     mcp::{Calls, Connection},
     policed::{Approver, Asked, AtHome},
-    policy::{Decision, Policy},
+    policy::{Decision, Names, Policy},
 };
 
 /// A tool as a service or a set takes it: its service, its name, its description, its handler.
 type Given = (String, String, ToolDescription, Arc<dyn ToolHandler>);
 
-/// What opening needs beside the configuration.
+/// The most patterns in the schemas of one server: each takes memory and time to compile.
+const MOST_PATTERNS: usize = 200;
+
+/// The options of opening beside the configuration.
 #[derive(Clone, Default)]
 pub struct Opening {
     /// Is asked about calls of tools for which the policy says `ask`. Without it they throw.
@@ -39,6 +41,8 @@ pub struct Opening {
 pub struct RemoteTools {
     connections: Vec<Arc<Connection>>,
     tools: Vec<Given>,
+    /// The names of all tools that there are, those that the policy denies among them.
+    names: Vec<Names>,
     asks: bool,
     /// The runtime in which the servers live.
     home: Handle,
@@ -54,7 +58,8 @@ impl RemoteTools {
         let client = client::new()?;
         let log = opening.log.clone().unwrap_or_else(|| Arc::new(|_| ()));
         let home = Handle::current();
-        let mut remote = Self { connections: Vec::new(), tools: Vec::new(), asks: false, home };
+        let (connections, tools, names) = Default::default();
+        let mut remote = Self { connections, tools, names, asks: false, home };
         for server in &config.servers {
             let connection = Connection::new(server.clone(), client.clone(), log.clone());
             remote.connections.push(Arc::new(connection));
@@ -71,8 +76,11 @@ impl RemoteTools {
             }
         }
         for (connection, tools) in listed {
+            let mut patterns = 0;
             for tool in tools {
-                remote.add_tool(&connection, tool, &config.policy, &opening, &log);
+                patterns += patterns_of(&Json::Object((*tool.input_schema).clone()));
+                let is_checked = patterns <= MOST_PATTERNS;
+                remote.add_tool(&connection, tool, is_checked, &config.policy, &opening, &log);
             }
         }
         for service in &config.services {
@@ -80,19 +88,21 @@ impl RemoteTools {
             for tool in service.tools.clone() {
                 let name = tool.name.clone();
                 let description = tool.description.clone();
-                let shown_name = format!("{}.{}", service.name, tool_identifier(&name));
+                let names = Names::new(&service.name, &name);
                 let handler = Requests {
                     client: client.clone(),
                     service: Arc::clone(&service),
                     tool,
-                    shown_name,
+                    shown_name: names.shown.clone(),
                 };
-                let decision = config.policy.decide(&format!("{}.{name}", service.name), false);
+                let decision = config.policy.decide(&names, false);
                 let given = (service.name.clone(), name, description, Arc::new(handler) as _);
-                remote.add(given, decision, &opening);
+                remote.add(given, names, decision, &opening);
             }
         }
-        if let Err(error) = remote.check_names() {
+        let checked =
+            remote.check_names().and_then(|()| config.check_patterns(&remote.names, &log));
+        if let Err(error) = checked {
             remote.shutdown().await;
             return Err(error);
         }
@@ -121,6 +131,7 @@ impl RemoteTools {
         &mut self,
         connection: &Arc<Connection>,
         tool: Tool,
+        is_checked: bool,
         policy: &Policy,
         opening: &Opening,
         log: &Log,
@@ -132,8 +143,18 @@ impl RemoteTools {
             log(&format!("{service}: a tool is left out, because '{shown}' is no name of a tool"));
             return;
         }
+        let names = Names::new(&service, &name);
+        if self.names.iter().any(|other| other.full == names.full) {
+            log(&format!("{service}: a second tool {name} is left out"));
+            return;
+        }
         let mut input_schema = Some(Json::Object((*tool.input_schema).clone()));
-        if let Some(Err(fault)) = input_schema.as_ref().map(check_schema) {
+        let fault = if is_checked {
+            input_schema.as_ref().and_then(|schema| Schema::new(schema).err())
+        } else {
+            Some(format!("the server's tools have more than {MOST_PATTERNS} patterns"))
+        };
+        if let Some(fault) = fault {
             log(&format!("{service}: the arguments of {name} are not checked: {fault}"));
             input_schema = None;
         }
@@ -148,30 +169,32 @@ impl RemoteTools {
             output_schema: tool.output_schema.map(|schema| Json::Object((*schema).clone())),
         };
         let hints = tool.annotations.unwrap_or_default();
-        let decision =
-            policy.decide(&format!("{service}.{name}"), hints.destructive_hint == Some(true));
-        let shown_name = format!("{service}.{}", tool_identifier(&name));
-        let handler = Calls { connection: Arc::clone(connection), tool: name.clone(), shown_name };
-        self.add((service, name, description, Arc::new(handler)), decision, opening);
+        let decision = policy.decide(&names, hints.destructive_hint == Some(true));
+        let handler = Calls {
+            connection: Arc::clone(connection),
+            tool: name.clone(),
+            shown_name: names.shown.clone(),
+        };
+        self.add((service, name, description, Arc::new(handler)), names, decision, opening);
     }
 
-    fn add(&mut self, tool: Given, decision: Decision, opening: &Opening) {
+    fn add(&mut self, tool: Given, names: Names, decision: Decision, opening: &Opening) {
         let (service, name, description, mut handler) = tool;
+        self.names.push(names.clone());
         match decision {
             Decision::Deny => return,
             Decision::Allow => {}
             Decision::Ask => {
                 self.asks = true;
                 handler = Arc::new(Asked {
-                    tool: format!("{service}.{name}"),
-                    shown_name: format!("{service}.{}", tool_identifier(&name)),
+                    tool: names.full,
+                    shown_name: names.shown.clone(),
                     approver: opening.approver.clone(),
                     handler,
                 });
             }
         }
-        let shown_name = format!("{service}.{}", tool_identifier(&name));
-        let handler = AtHome { home: self.home.clone(), shown_name, handler };
+        let handler = AtHome { home: self.home.clone(), shown_name: names.shown, handler };
         self.tools.push((service, name, description, Arc::new(handler)));
     }
 
@@ -188,5 +211,40 @@ impl RemoteTools {
             }
         }
         Ok(())
+    }
+}
+
+/// The patterns in a schema.
+fn patterns_of(schema: &Json) -> usize {
+    let mut patterns = 0;
+    let mut open = vec![schema];
+    while let Some(value) = open.pop() {
+        match value {
+            Json::Array(list) => open.extend(list),
+            Json::Object(fields) => {
+                patterns += usize::from(fields.get("pattern").is_some_and(Json::is_string));
+                let keys = fields.get("patternProperties").and_then(Json::as_object);
+                patterns += keys.map_or(0, Map::len);
+                open.extend(fields.values());
+            }
+            _ => {}
+        }
+    }
+    patterns
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn patterns_are_counted_wherever_they_stand() {
+        let schema = json!({
+            "properties": { "pattern": { "pattern": "a" }, "b": { "items": [{ "pattern": "b" }] } },
+            "patternProperties": { "^x": {}, "^y": { "pattern": "c" } },
+        });
+        assert_eq!(patterns_of(&schema), 5);
     }
 }

@@ -110,6 +110,8 @@ def listed(params: dict) -> dict:
         return {"tools": tools, "nextCursor": str(number + 1)}
     if MODE == "twice":
         return {"tools": [{**TOOLS[1], "name": name} for name in ("a-b", "a.b")]}
+    if MODE == "same":
+        return {"tools": [*TOOLS, TOOLS[0]]}
     if MODE == "odd":
         odd = [
             {**TOOLS[1], "name": "über uns"},
@@ -153,6 +155,9 @@ def respond(message: dict) -> dict | None:
     method, params = message.get("method"), message.get("params") or {}
     if "id" not in message or method is None:
         return None
+    if MODE == "refusing":
+        error = {"code": -32000, "message": f"no license for {os.environ['TOKEN']}: {method}"}
+        return {"id": message["id"], "error": error}
     if params.get("name") == "refuse":
         return {"id": message["id"], "error": {"code": -32602, "message": "not today"}}
     result = answer(method, params)

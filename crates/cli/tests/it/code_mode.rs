@@ -255,4 +255,20 @@ fn a_server_that_does_not_start_is_named_without_its_secrets() {
     let twice =
         "error: test.a-b and test.a.b would both be test.aB; the policy can deny one of them\n";
     assert_eq!((code, stderr.as_str()), (Some(2), twice));
+    let (code, stderr) = started(server("refusing"));
+    let refused = "the server refused to start: no license for [hidden]: ";
+    let refused = format!(
+        "error: mcpServers.test: {refused}initialize; in its newest revision: {refused}server/discover\n"
+    );
+    assert_eq!((code, stderr), (Some(70), refused));
+}
+
+#[test]
+fn a_tool_that_is_listed_twice_is_there_once() {
+    let (folder, _file) = folder(&json!({ "mcpServers": { "test": server("same") } }));
+    let code = "import { addNumbers } from 'test'; export default addNumbers({ a: 1, b: 2 })";
+    fs::write(folder.path().join("a.js"), code).expect("a file");
+    let (code, stdout, stderr) = isolane(folder.path(), &["run", "a.js", "--mcp", "mcp.json"]);
+    assert_eq!((code, stdout.as_str()), (Some(0), "{ sum: 3 }\n"), "{stderr}");
+    assert_eq!(stderr, "test: a second tool add-numbers is left out\n");
 }

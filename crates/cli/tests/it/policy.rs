@@ -106,12 +106,17 @@ fn where_nobody_can_be_asked_a_call_throws() {
 #[test]
 fn patterns_allow_and_deny() {
     let mut config = good();
-    config["policy"] = json!({ "test.*": "allow", "test.d*": "deny", "test.delete_all": "allow" });
+    config["mcpServers"]["off"] = json!({ "command": "none", "disabled": true });
+    config["policy"] = json!({
+        "test.*": "allow", "test.d*": "deny", "test.delete_all": "allow", "test.addNumbers": "deny", "off.x": "deny",
+    });
     let (_folder, mut host) = host(&config);
     assert_eq!(value(&mut host, DELETE), "all is gone");
     let (name, message) = error(&mut host, "import { die } from 'test'");
     assert_eq!(name, "SyntaxError");
     assert!(message.starts_with("Module 'test' has no export 'die'"), "{message}");
+    let (_, message) = error(&mut host, "import { addNumbers } from 'test'");
+    assert!(message.starts_with("Module 'test' has no export 'addNumbers'"), "{message}");
     let described = host.call("describe_tools", &json!({}));
     assert!(!described["structuredContent"]["types"].to_string().contains("function die("));
 }
@@ -132,6 +137,20 @@ fn a_pattern_that_is_none_is_misuse() {
     assert_eq!(misused("test delete", "deny"), pattern);
     let service = "policy: there is no service 'tets'; did you mean 'test'?";
     assert_eq!(misused("tets.*", "deny"), service);
+    let mut config = good();
+    config["policy"] = json!({ "test.delete_al": "deny" });
+    let (at, _file) = folder(&config);
+    let (code, _, stderr) = isolane(at.path(), &["mcp", "--config", "mcp.json"]);
+    assert_eq!(code, Some(2), "{stderr}");
+    let tool =
+        "error: policy: there is no tool 'test.delete_al'; did you mean 'test.delete_all'?\n";
+    assert!(stderr.ends_with(tool), "{stderr}");
+    let twice = r#"{ "policy": { "a.b": "deny", "a.b": "allow" } }"#;
+    std::fs::write(at.path().join("mcp.json"), twice).expect("a file");
+    let (code, _, stderr) = isolane(at.path(), &["mcp", "--config", "mcp.json"]);
+    let message =
+        "error: mcp.json: no JSON: an object has the field 'a.b' twice at line 1 column 45\n";
+    assert_eq!((code, stderr.as_str()), (Some(2), message));
 }
 
 #[test]

@@ -2,13 +2,14 @@
 //!
 //! In: JSON. Out: requests with a place for each argument, or the first mistake with its path.
 
-use isolane::{Error, unknown_name};
-use isolane_environment::{ToolDescription, check_schema, is_tool_name};
-use reqwest::Method;
+use isolane::Error;
+use isolane_environment::{ToolDescription, is_tool_name};
+use isolane_schema::Schema;
+use reqwest::{Method, Url};
 use serde_json::{Value as Json, json};
 
 use super::{
-    address,
+    address, hint,
     object::{Object, misuse},
     variables::Variables,
 };
@@ -38,13 +39,13 @@ pub(super) fn service(
             if !is_tool_name(name) {
                 return Err(misuse(&tools.path(name), "is no name of a tool"));
             }
-            read(name, &fields)
+            read(name, &fields, &url)
         })
         .collect::<Result<_, _>>()?;
     Ok(HttpService { name: name.to_owned(), url, headers, hidden: Hidden::new(secrets), tools })
 }
 
-fn read(name: &str, fields: &Object<'_>) -> Result<HttpTool, Error> {
+fn read(name: &str, fields: &Object<'_>, url: &Url) -> Result<HttpTool, Error> {
     fields.knows(&["method", "path", "description", "inputSchema", "outputSchema"])?;
     let method = match fields.text("method")?.unwrap_or("GET") {
         "GET" => Method::GET,
@@ -62,7 +63,7 @@ fn read(name: &str, fields: &Object<'_>) -> Result<HttpTool, Error> {
     for name in ["inputSchema", "outputSchema"] {
         if let Some(schema) = fields.json(name) {
             let is_object = schema.is_object();
-            let checked = check_schema(schema);
+            let checked = Schema::new(schema);
             if let (true, Err(fault)) = (is_object, checked) {
                 return Err(misuse(&fields.path(name), &format!("is no JSON schema: {fault}")));
             }
@@ -72,6 +73,7 @@ fn read(name: &str, fields: &Object<'_>) -> Result<HttpTool, Error> {
     let input_schema = match fields.json("inputSchema") {
         Some(schema) => {
             check_fields(&fields.path("path"), &parts, schema)?;
+            check_query(&fields.path("inputSchema"), url, schema)?;
             schema.clone()
         }
         None => schema_of(&parts),
@@ -131,10 +133,20 @@ fn check_fields(path: &str, parts: &[PathPart], schema: &Json) -> Result<(), Err
     match path_fields(parts).find(|name| !names.contains(name)) {
         None => Ok(()),
         Some(name) => {
-            let error = unknown_name("", name, &names);
-            let hint = error.message().rsplit_once("; ").map_or("", |(_, hint)| hint);
-            let hint = hint.replace("valid options are", "it has");
+            let hint = hint(name, &names, "it has");
             Err(misuse(path, &format!("inputSchema has no field '{name}'; {hint}")))
+        }
+    }
+}
+
+/// Refuses a schema with a field that the query of the address has.
+fn check_query(path: &str, url: &Url, schema: &Json) -> Result<(), Error> {
+    let known = schema.get("properties").and_then(Json::as_object);
+    let mut fixed = url.query_pairs().map(|(name, _)| name);
+    match fixed.find(|name| known.is_some_and(|known| known.contains_key(name.as_ref()))) {
+        None => Ok(()),
+        Some(name) => {
+            Err(misuse(path, &format!("has the field '{name}', as the query of url does")))
         }
     }
 }

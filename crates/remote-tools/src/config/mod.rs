@@ -1,30 +1,58 @@
 //! The configuration: servers, requests, a policy.
 //!
 //! In: JSON, and the variables of the environment. Out: all that is needed to reach the tools, or the first mistake with its
-//! path. Nothing starts before everything is read. `object` reads fields, `variables` fills `${NAME}`, `http` reads the
-//! tools over HTTP.
+//! path. Nothing starts before everything is read. `json` reads the text, `object` reads fields, `variables` fills `${NAME}`,
+//! `http` reads the tools over HTTP.
 
 mod http;
+mod json;
 mod object;
 mod variables;
 
 use isolane::{Error, ErrorKind, unknown_name};
-use isolane_environment::is_tool_name;
+use isolane_environment::{Log, is_tool_name};
 use reqwest::{
     Url,
-    header::{HeaderMap, HeaderName, HeaderValue},
+    header::{self, HeaderMap, HeaderName, HeaderValue},
 };
 use serde_json::Value as Json;
 
 use self::{
+    json::OnceEach,
     object::{Object, misuse},
     variables::Variables,
 };
 use crate::{
     hidden::Hidden,
     http::HttpService,
-    policy::{Decision, Policy},
+    policy::{Decision, Names, Policy},
 };
+
+/// The most characters of the names that an error lists.
+const MOST_HINT: usize = 500;
+
+/// Headers whose values are no secrets.
+const PLAIN_HEADERS: [HeaderName; 4] =
+    [header::ACCEPT, header::ACCEPT_LANGUAGE, header::CONTENT_TYPE, header::USER_AGENT];
+
+/// Variables whose values are no secrets, unless the configuration takes them from variables of ours.
+const PLAIN_VARIABLES: [&str; 15] = [
+    "DEBUG",
+    "HOME",
+    "HOST",
+    "LANG",
+    "LANGUAGE",
+    "LC_ALL",
+    "LOGLEVEL",
+    "LOG_LEVEL",
+    "NODE_ENV",
+    "PATH",
+    "PORT",
+    "PYTHONUNBUFFERED",
+    "TERM",
+    "TZ",
+    "USER",
+];
 
 /// The configuration, checked, with the values of all variables.
 #[derive(Clone, Debug, Default)]
@@ -32,6 +60,8 @@ pub struct Config {
     pub(crate) servers: Vec<Server>,
     pub(crate) services: Vec<HttpService>,
     pub(crate) policy: Policy,
+    /// The names of servers that are switched off.
+    pub(crate) disabled: Vec<String>,
 }
 
 /// An MCP server.
@@ -71,13 +101,22 @@ impl Config {
     /// # Errors
     /// No JSON; an unknown field; a wrong type; a variable that is not there. The message has the path, and no value.
     pub fn parse(text: &str, variable: impl Fn(&str) -> Option<String>) -> Result<Self, Error> {
-        let json: Json = serde_json::from_str(text)
-            .map_err(|error| Error::new(ErrorKind::Type, format!("no JSON: {error}")))?;
+        let json = Self::json(text)?;
         Object::new(String::new(), &json)?.knows(&Self::FIELDS)?;
         Self::from_json(&json, variable)
     }
 
-    /// The same for JSON that may have other fields beside those of [`Config::FIELDS`].
+    /// Reads the JSON of a configuration, in which each field of an object must be there once.
+    ///
+    /// # Errors
+    /// No JSON; a field that is there twice.
+    pub fn json(text: &str) -> Result<Json, Error> {
+        let read = serde_json::from_str(text);
+        read.map(|OnceEach(json)| json)
+            .map_err(|error| Error::new(ErrorKind::Type, format!("no JSON: {error}")))
+    }
+
+    /// The same as [`Config::parse`] for JSON that may have other fields beside those of [`Config::FIELDS`].
     ///
     /// # Errors
     /// As [`Config::parse`].
@@ -93,8 +132,9 @@ impl Config {
                 let (name, fields) = server?;
                 let path = servers.path(name);
                 config.take_name(&path, name)?;
-                if let Some(server) = server_of(name, &path, &fields, &mut variables)? {
-                    config.servers.push(server);
+                match server_of(name, &path, &fields, &mut variables)? {
+                    Some(server) => config.servers.push(server),
+                    None => config.disabled.push(name.to_owned()),
                 }
             }
         }
@@ -127,7 +167,8 @@ impl Config {
 
     fn names(&self) -> impl Iterator<Item = &str> {
         let servers = self.servers.iter().map(|server| server.name.as_str());
-        servers.chain(self.services.iter().map(|service| service.name.as_str()))
+        let services = self.services.iter().map(|service| service.name.as_str());
+        servers.chain(services).chain(self.disabled.iter().map(String::as_str))
     }
 
     fn take_name(&self, path: &str, name: &str) -> Result<(), Error> {
@@ -148,14 +189,44 @@ impl Config {
             // A service's name may have a dot itself.
             let is_known = |name: &String| name.split('.').next() == Some(service);
             if !names.iter().any(is_known) {
-                let error = unknown_name("", service, &names);
-                let hint = error.message().rsplit_once("; ").map_or("", |(_, hint)| hint);
-                let hint = hint.replace("valid options are", "there are");
+                let hint = hint(service, &names, "there are");
                 return Err(misuse("policy", &format!("there is no service '{service}'; {hint}")));
             }
         }
         Ok(())
     }
+
+    /// Refuses a pattern for one tool that its service does not have, once all tools are known. Patterns with a `*` that
+    /// match nothing are told.
+    pub(crate) fn check_patterns(&self, tools: &[Names], log: &Log) -> Result<(), Error> {
+        let is_off = |service: &str| {
+            self.disabled.iter().any(|name| name.split('.').next() == Some(service))
+        };
+        for pattern in self.policy.unmatched(tools, is_off) {
+            if pattern.contains('*') {
+                log(&format!("policy: '{pattern}' matches no tool"));
+                continue;
+            }
+            let service = pattern.split('.').next();
+            let of_service = tools.iter().filter(|names| names.full.split('.').next() == service);
+            let names: Vec<String> = of_service.map(|names| names.full.clone()).collect();
+            let hint = hint(pattern, &names, "there are");
+            return Err(misuse("policy", &format!("there is no tool '{pattern}'; {hint}")));
+        }
+        Ok(())
+    }
+}
+
+/// A name that may be meant, or the names that there are.
+fn hint(name: &str, names: &[String], there_are: &str) -> String {
+    if names.is_empty() {
+        return format!("{there_are} none");
+    }
+    let error = unknown_name("", name, names);
+    let hint = error.message().rsplit_once("; ").map_or("", |(_, hint)| hint);
+    let hint = hint.replace("valid options are", there_are);
+    let shown: String = hint.chars().take(MOST_HINT).collect();
+    if shown.len() < hint.len() { format!("{shown}…") } else { shown }
 }
 
 /// Reads a server; `None` if it is switched off.
@@ -186,7 +257,8 @@ fn server_of(
             let cwd = cwd.transpose()?;
             let env = fields.object("env")?.map(|env| env.filled(variables)).transpose()?;
             let env = env.unwrap_or_default();
-            let secrets = env.iter().map(|(_, value)| value.clone()).collect::<Vec<_>>();
+            let secrets = env.iter().filter(|(name, _)| !PLAIN_VARIABLES.contains(&name.as_str()));
+            let secrets = secrets.map(|(_, value)| value.clone()).collect::<Vec<_>>();
             (Reach::Program { command, args, env, cwd }, secrets)
         }
         (None, Some(_)) => {
@@ -223,6 +295,7 @@ fn address(
         return Err(misuse(&path, "must begin with http:// or https://"));
     }
     let mut secrets: Vec<String> = url.password().map(str::to_owned).into_iter().collect();
+    secrets.extend(url.query_pairs().map(|(_, value)| value.into_owned()));
     let mut headers = HeaderMap::new();
     if let Some(given) = fields.object("headers")? {
         for (name, value) in given.filled(variables)? {
@@ -232,8 +305,10 @@ fn address(
             let mut value_of = HeaderValue::try_from(value.as_str())
                 .map_err(|_| misuse(&path, "is no value of a header"))?;
             value_of.set_sensitive(true);
+            if !PLAIN_HEADERS.contains(&header) {
+                secrets.push(value);
+            }
             headers.insert(header, value_of);
-            secrets.push(value);
         }
     }
     Ok((url, headers, secrets))

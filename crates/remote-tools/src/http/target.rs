@@ -43,6 +43,11 @@ pub(super) fn target(
     for name in used {
         args.shift_remove(name);
     }
+    // Servers may take the first or the last of two fields with one name, or the one of a body.
+    let is_fixed = |name: &String| base.query_pairs().any(|(fixed, _)| fixed == name.as_str());
+    if let Some(name) = args.keys().find(|name| is_fixed(name)) {
+        return Err(format!("args.{name} is unknown"));
+    }
     let mut url = base.clone();
     if !path.is_empty() {
         url.set_path(&path);
@@ -150,6 +155,10 @@ mod tests {
             assert_eq!(refused, fault);
         }
         assert_eq!(made(Method::GET, json!({})).expect_err("none"), "args.city is missing");
+        for method in [Method::GET, Method::POST] {
+            let fixed = made(method, json!({ "city": "a", "key": "mine" }));
+            assert_eq!(fixed.expect_err("a fixed field"), "args.key is unknown");
+        }
         let list = made(Method::GET, json!({ "city": ["a"] }));
         assert_eq!(list.expect_err("a list"), "args.city must be string");
     }

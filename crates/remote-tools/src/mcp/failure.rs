@@ -79,13 +79,19 @@ impl Failure {
         }
     }
 
+    /// The same, and the failure of the other way to start.
+    pub(super) fn and(self, newest: &Self) -> Self {
+        let message = format!("{}; in its newest revision: {}", self.message, newest.message);
+        Self { message, ..self }
+    }
+
     pub(super) fn into_error(self, server: &Server) -> Error {
-        let message = server.hidden.hide(&shown(&self.message));
+        let message = shown(&server.hidden.hide(&self.message));
         Error::new(ErrorKind::Unavailable, format!("mcpServers.{}: {message}", server.name))
     }
 
     pub(super) fn into_tool_error(self, shown_name: &str, server: &Server) -> ToolError {
-        let message = server.hidden.hide(&shown(&self.message));
+        let message = shown(&server.hidden.hide(&self.message));
         let message = if self.is_of_tool { message } else { format!("{shown_name}: {message}") };
         let error = ToolError::new("Error", message);
         match self.code {

@@ -44,7 +44,7 @@ const GRACE: Duration = Duration::from_secs(2);
 const MOST_TOOLS: usize = 1000;
 
 /// The most bytes of all descriptions of a server's tools, as JSON.
-const MOST_LISTED_BYTES: usize = 16 << 20;
+const MOST_LISTED_BYTES: usize = 4 << 20;
 
 /// The most bytes of one message.
 const MOST_MESSAGE_BYTES: usize = 16 << 20;
@@ -136,12 +136,13 @@ impl Connection {
     /// Starts the server. A server that knows the newest revision alone is started a second time, in its way.
     async fn start(&self) -> Result<Running, Failure> {
         match self.start_by(ClientLifecycleMode::Initialize).await {
-            Err((ClientInitializeError::JsonRpcError(_), _)) => {
+            Err((refused @ ClientInitializeError::JsonRpcError(_), fault)) => {
                 let preferred_versions = vec![ProtocolVersion::V_2026_07_28];
                 let discover = ClientLifecycleMode::Discover { preferred_versions };
-                self.start_by(discover)
-                    .await
-                    .map_err(|(error, fault)| Failure::of_start(&error).because(fault))
+                self.start_by(discover).await.map_err(|(error, newest_fault)| {
+                    let newest = Failure::of_start(&error).because(newest_fault);
+                    Failure::of_start(&refused).because(fault).and(&newest)
+                })
             }
             started => started.map_err(|(error, fault)| Failure::of_start(&error).because(fault)),
         }
@@ -166,7 +167,7 @@ impl Connection {
                     Ok(service) => Ok(Running { service, program: Some(program) }),
                     Err(error) => {
                         let fault = program.fault();
-                        // What it says before its end tells why it does not start.
+                        // The lines that it writes before its end tell why it does not start.
                         program.end(GRACE).await;
                         Err((error, fault))
                     }
@@ -195,7 +196,7 @@ impl Running {
     }
 
     async fn end(mut self) {
-        // Closing the pipe tells a program to end. What does not end by itself is killed.
+        // Closing the pipe tells a program to end. A program that does not end by itself is killed.
         let _ = self.service.close_with_timeout(GRACE).await;
         if let Some(program) = self.program {
             program.end(GRACE).await;

@@ -41,8 +41,9 @@ use crate::{
 /// Calls that wait for the thread at once; further ones wait before they hand anything over.
 const MOST_WAITING: usize = 256;
 
-/// Ids of changes that a service leaves out after a start: an earlier one may have given them out, and not saved that.
-const CHANGES_LEFT_OUT: u64 = 1 << 20;
+/// Ids of events that a service leaves out after a start: an earlier one may have given them out, and not saved that. A
+/// reader that resumes behind such an id gets all that comes later.
+const IDS_LEFT_OUT: u64 = 1 << 20;
 
 /// A database that is open.
 #[derive(Debug)]
@@ -85,7 +86,7 @@ impl Database {
         let (shared, idle) = (Arc::<Shared>::default(), Arc::new(AtomicU64::new(tally.idle)));
         let permits = Arc::new(Semaphore::new(MOST_WAITING));
         let database = Self { shared: Arc::clone(&shared), permits, idle: Arc::clone(&idle) };
-        let changes = if last_pid == 0 { 0 } else { changes + CHANGES_LEFT_OUT };
+        let changes = if last_pid == 0 { 0 } else { changes + IDS_LEFT_OUT };
         Ok((database, OpenDatabase { connection, shared, idle, file, tally, last_pid, changes }))
     }
 

@@ -92,9 +92,19 @@ fn make_file(path: &Path) -> Result<(), Error> {
         let file = path.display();
         return Err(misuse(format!("database '{file}' is a folder: name a file in it")));
     }
+    if fs::metadata(path).is_ok_and(|known| !known.is_file()) {
+        let file = path.display();
+        return Err(misuse(format!("database '{file}' is no regular file: name another file")));
+    }
     match private(OpenOptions::new().write(true).create_new(true)).open(path).map(drop) {
         Ok(()) => Ok(()),
-        Err(error) if error.kind() == IoError::AlreadyExists => Ok(()),
+        Err(error) if error.kind() == IoError::AlreadyExists => {
+            // SQLite would open a file that it cannot write, and fail later.
+            let opened = OpenOptions::new().write(true).open(path).map(drop);
+            opened.map_err(|error| {
+                misuse(format!("database '{}' cannot be written: {error}", path.display()))
+            })
+        }
         Err(error) => Err(misuse(format!("database '{}' cannot be made: {error}", path.display()))),
     }
 }

@@ -5,7 +5,7 @@
 use rusqlite::{Connection, OptionalExtension, params};
 
 use super::{
-    read,
+    IDS_LEFT_OUT, read,
     schema::RowState,
     values::{kind_number, number, time},
 };
@@ -178,8 +178,7 @@ pub(super) fn end_unfinished(connection: &Connection, tally: &mut Tally) -> rusq
     }
     connection.execute_batch("BEGIN IMMEDIATE")?;
     let done = unfinished.iter().try_for_each(|(pid, state)| {
-        let was = if *state == RowState::Queued as i64 { "queued" } else { "running" };
-        end_one(connection, *pid, was, tally)
+        end_one(connection, *pid, *state != RowState::Queued as i64, tally)
     });
     if let Err(error) = done {
         // The first error tells more than one of the rollback.
@@ -192,9 +191,10 @@ pub(super) fn end_unfinished(connection: &Connection, tally: &mut Tally) -> rusq
 fn end_one(
     connection: &Connection,
     pid: i64,
-    was: &str,
+    has_run: bool,
     tally: &mut Tally,
 ) -> rusqlite::Result<()> {
+    let was = if has_run { "running" } else { "queued" };
     let (place, since) = tally.rest();
     connection
         .prepare_cached(
@@ -208,7 +208,10 @@ fn end_one(
             since,
             pid,
         ])?;
-    let last = read::last_event_id(connection, pid)?;
+    let mut last = read::last_event_id(connection, pid)?;
+    if has_run {
+        last += IDS_LEFT_OUT.cast_signed();
+    }
     add_event(connection, pid, last + 1, EventKind::State, ProcessState::Idle.as_str())?;
     if let Some(record) = read::record(connection, pid.unsigned_abs(), false)? {
         add_event(connection, pid, last + 2, EventKind::Exit, &record_text(&record))?;

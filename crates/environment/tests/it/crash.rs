@@ -169,7 +169,10 @@ async fn look(file: &Path, confirmed: &[(u64, String)]) {
         let mut last = None;
         let mut events = service.events(pid, 0).await.expect("known").expect("events");
         while let Some(event) = events.next().await.expect("not behind") {
-            assert_eq!(event.id, last.map_or(1, |last: u64| last + 1));
+            // A process that ran at the kill may have told more than was saved, up to so many events.
+            let left_out = event.id - last.map_or(0, |last: u64| last) - 1;
+            let is_end = record.exit_state == Some(ExecutionExitState::Failed);
+            assert!(left_out == 0 || is_end && left_out == 1 << 20, "{left_out}");
             last = Some(event.id);
         }
         match record.exit_state {

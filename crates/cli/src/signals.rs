@@ -1,6 +1,6 @@
-//! Signals that end a run.
+//! Signals that end a command, and one that must not.
 //!
-//! In: Ctrl-C and, on Unix, SIGTERM. Out: the exit code that belongs to the signal.
+//! In: Ctrl-C and, on Unix, SIGTERM and the SIGHUP of a terminal that closes. Out: the exit code that belongs to the signal.
 
 use crate::exit::Ended;
 
@@ -11,6 +11,14 @@ pub(crate) const INTERRUPTED: u8 = 130;
 #[cfg(unix)]
 pub(crate) const TERMINATED: u8 = 143;
 
+/// The exit code after SIGHUP.
+#[cfg(unix)]
+const HUNG_UP: u8 = 129;
+
+/// The signal for a file that passes the limit of its process.
+#[cfg(unix)]
+const FILE_SIZE: i32 = libc::SIGXFSZ;
+
 /// The signals, listened to from now on.
 #[derive(Debug)]
 pub(crate) struct Signals {
@@ -18,6 +26,12 @@ pub(crate) struct Signals {
     interrupt: tokio::signal::unix::Signal,
     #[cfg(unix)]
     terminate: tokio::signal::unix::Signal,
+    /// `None` if somebody has the command outlive its terminal, as `nohup` does.
+    #[cfg(unix)]
+    hang_up: Option<tokio::signal::unix::Signal>,
+    /// The signal for a file that is too large: it would end the command, where the write is an error, too.
+    #[cfg(unix)]
+    _file_size: tokio::signal::unix::Signal,
 }
 
 #[cfg(unix)]
@@ -28,6 +42,8 @@ impl Signals {
         Ok(Self {
             interrupt: signal(SignalKind::interrupt())?,
             terminate: signal(SignalKind::terminate())?,
+            hang_up: if ignores_hang_up() { None } else { Some(signal(SignalKind::hangup())?) },
+            _file_size: signal(SignalKind::from_raw(FILE_SIZE))?,
         })
     }
 
@@ -36,7 +52,25 @@ impl Signals {
         tokio::select! {
             _ = self.interrupt.recv() => (INTERRUPTED, "SIGINT"),
             _ = self.terminate.recv() => (TERMINATED, "SIGTERM"),
+            () = async {
+                match &mut self.hang_up {
+                    Some(hang_up) => drop(hang_up.recv().await),
+                    None => std::future::pending().await,
+                }
+            } => (HUNG_UP, "SIGHUP"),
         }
+    }
+}
+
+/// Whether the command was started with SIGHUP ignored.
+#[cfg(unix)]
+#[expect(unsafe_code, reason = "the disposition of a signal is read")]
+fn ignores_hang_up() -> bool {
+    let mut action = std::mem::MaybeUninit::<libc::sigaction>::uninit();
+    // SAFETY: without a new action the call only writes the old one, which is read where the call has succeeded.
+    unsafe {
+        libc::sigaction(libc::SIGHUP, std::ptr::null(), action.as_mut_ptr()) == 0
+            && action.assume_init().sa_sigaction == libc::SIG_IGN
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::{
     io::{BufRead, BufReader, Read, Write},
-    process::{Child, Stdio},
+    process::{Child, Command, Stdio},
 };
 
 use rustix::process::{Pid, Signal, kill_process};
@@ -11,7 +11,19 @@ use crate::program::command;
 
 /// A run that has printed a line and computes for ever.
 fn computing() -> (Child, BufReader<std::process::ChildStdout>) {
-    let mut command = command(&["run", "-"]);
+    computing_by(command(&["run", "-"]))
+}
+
+/// The command, started by a shell after these words.
+fn behind(words: &str, args: &[&str]) -> Command {
+    let program = command(args);
+    let mut shell = Command::new("sh");
+    shell.args(["-c", &format!("{words}; exec \"$0\" \"$@\"")]).arg(program.get_program());
+    shell.args(program.get_args());
+    shell
+}
+
+fn computing_by(mut command: Command) -> (Child, BufReader<std::process::ChildStdout>) {
     command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
     let mut child = command.spawn().expect("it starts");
     let source = b"console.log('begun'); for (;;) console.log('more');";
@@ -25,13 +37,35 @@ fn computing() -> (Child, BufReader<std::process::ChildStdout>) {
 
 #[test]
 fn a_signal_ends_the_run_with_its_own_code() {
-    for (signal, code) in [(Signal::INT, 130), (Signal::TERM, 143)] {
+    for (signal, code) in [(Signal::INT, 130), (Signal::TERM, 143), (Signal::HUP, 129)] {
         let (mut child, stdout) = computing();
         let pid = Pid::from_child(&child);
         kill_process(pid, signal).expect("it runs");
         assert_eq!(child.wait().expect("it ends").code(), Some(code));
         drop(stdout);
     }
+}
+
+#[test]
+fn a_run_outlives_its_terminal_where_it_was_told_to() {
+    let (mut child, mut stdout) = computing_by(behind("trap '' HUP", &["run", "-"]));
+    let pid = Pid::from_child(&child);
+    kill_process(pid, Signal::HUP).expect("it runs");
+    // More lines than a pipe holds: it goes on.
+    assert_eq!(stdout.by_ref().lines().take(100_000).count(), 100_000);
+    kill_process(pid, Signal::TERM).expect("it runs");
+    assert_eq!(child.wait().expect("it ends").code(), Some(143));
+}
+
+#[test]
+fn a_file_that_may_not_grow_is_a_failure() {
+    let folder = tempfile::TempDir::new().expect("a folder");
+    let file = folder.path().join("processes.db").display().to_string();
+    let mut command = behind("ulimit -f 0", &["serve", "--port", "0", "--database", &file]);
+    let output = command.output().expect("it starts");
+    let message = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(output.status.code().is_some(), "no signal ends it: {message}");
+    assert!(message.starts_with(&format!("error: database '{file}' cannot be ")), "{message}");
 }
 
 #[test]

@@ -111,6 +111,23 @@ impl Given {
     }
 }
 
+/// JSON as a face would hand it over.
+impl From<&serde_json::Value> for Given {
+    fn from(json: &serde_json::Value) -> Self {
+        match json {
+            serde_json::Value::Null => Self::Null,
+            serde_json::Value::Bool(value) => Self::Bool(*value),
+            serde_json::Value::Number(number) => Self::Number(number.as_f64().unwrap_or(f64::NAN)),
+            serde_json::Value::String(text) => Self::Text(text.clone()),
+            serde_json::Value::Array(items) => Self::List(items.iter().map(Self::from).collect()),
+            serde_json::Value::Object(fields) => {
+                let entries = fields.iter().map(|(key, value)| (key.clone(), Self::from(value)));
+                Self::Object(entries.collect())
+            }
+        }
+    }
+}
+
 /// A whole number as an integer, so that its text has no fraction.
 fn number(value: f64) -> Option<serde_json::Number> {
     #[expect(clippy::cast_possible_truncation, reason = "a safe integer")]

@@ -40,7 +40,6 @@ pub use stats::{Histogram, ServiceStats, ToolCount};
 pub use tokio_util::sync::CancellationToken;
 pub use tools::{
     ToolCalls, ToolContext, ToolDescription, ToolError, ToolHandler, ToolInfo, ToolSet,
-    arguments::check_schema,
     names::{identifier as tool_identifier, is_name as is_tool_name},
     types::tool_types,
 };

@@ -77,6 +77,30 @@ impl Default for ProcessServiceOptions {
 }
 
 impl ProcessServiceOptions {
+    /// The names of the options that are values, in the order in which errors list them.
+    pub const NAMES: &[&str] = &[
+        "concurrency",
+        "max_queued",
+        "default_timeout_ms",
+        "max_timeout_ms",
+        "kill_grace_ms",
+        "backstop_ms",
+        "max_stream_bytes",
+        "max_output_bytes",
+        "retain_count",
+        "retain_ms",
+        "database",
+    ];
+
+    /// Reads an object of the options in [`NAMES`](Self::NAMES), as a language spells them. A field that is `null` is as if
+    /// not given, but `defaultTimeoutMs` and `backstopMs` mean that there is no limit.
+    ///
+    /// # Errors
+    /// An unknown option, with the nearest one that exists; a wrong type; a number that is not whole.
+    pub fn from_json(options: &serde_json::Value, spelling: Spelling) -> Result<Self, Error> {
+        crate::door::service_options(options, spelling)
+    }
+
     /// Receives lines.
     pub(crate) fn log(&self) -> Log {
         self.log.clone().unwrap_or_else(|| Arc::new(|line| eprintln!("isolane: {line}")))

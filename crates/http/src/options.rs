@@ -16,9 +16,6 @@ const LEAST_TOKEN: usize = 16;
 /// The most bytes of a body that an option may allow: 1 GiB.
 const MOST_BODY: u64 = 1 << 30;
 
-/// The names of the options that a face may give, in the order in which errors list them.
-const NAMES: [&str; 5] = ["host", "port", "token", "max_body_bytes", "rate_limit"];
-
 /// The options of [`Server::listen`](crate::Server::listen).
 #[derive(Clone)]
 pub struct ListenOptions {
@@ -75,6 +72,9 @@ impl Default for RateLimit {
 }
 
 impl ListenOptions {
+    /// The names of the options that are values, in the order in which errors list them.
+    pub const NAMES: &[&str] = &["host", "port", "token", "max_body_bytes", "rate_limit"];
+
     /// Reads `{ host?, port?, token?, maxBodyBytes?, rateLimit? }`, as a language spells them. A field that is `null` is
     /// as if not given, but `rateLimit: null` is no limit.
     ///
@@ -83,10 +83,10 @@ impl ListenOptions {
     pub fn from_json(options: &Value, spelling: Spelling) -> Result<Self, Error> {
         let mut read = Self { spelling, ..Self::default() };
         let fields = object("options", options)?;
-        let names = NAMES.map(|name| spelled(name, spelling));
+        let names: Vec<String> = Self::NAMES.iter().map(|name| spelled(name, spelling)).collect();
         for (key, value) in fields {
             let known = names.iter().position(|name| name == key);
-            let Some(name) = known.and_then(|at| NAMES.get(at)) else {
+            let Some(name) = known.and_then(|at| Self::NAMES.get(at)) else {
                 return Err(unknown_name("", key, &names));
             };
             match *name {

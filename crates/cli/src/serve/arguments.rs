@@ -10,7 +10,8 @@ use crate::arguments::{GivenArguments, Limit, Place, bytes, time, time_or_none};
 
 #[derive(Args, Debug)]
 pub(crate) struct ServeArguments {
-    /// Tools that code may import: a JSON file with mcpServers, tools and policy.
+    /// A JSON file with tools that code may import (mcpServers, tools, policy), and with options by their names in Node
+    /// (concurrency, database, …), which flags replace.
     #[arg(long, value_name = "FILE")]
     pub(crate) config: Option<PathBuf>,
     /// The address: an IP address or a name. One that is not loopback needs a token. [default: 127.0.0.1]
@@ -70,7 +71,7 @@ pub(crate) struct ServeArguments {
     pub(crate) database: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) given: GivenArguments,
-    /// Where the code runs.
-    #[arg(long, value_enum, default_value_t = Place::Process)]
-    pub(crate) isolation: Place,
+    /// Where the code runs. [default: process]
+    #[arg(long, value_enum)]
+    pub(crate) isolation: Option<Place>,
 }

@@ -1,15 +1,13 @@
 //! `isolane serve`: a process service over HTTP, until a signal.
 //!
-//! In: flags. Out: the address of the server on stdout once it listens, the file of the database and lines about failures
-//! on stderr, and the exit code of the signal.
+//! In: flags, and a file of options and tools. Out: the address of the server on stdout once it listens, the file of the
+//! database and lines about failures on stderr, and the exit code of the signal.
 
 mod arguments;
+mod config;
 mod database;
 
-use std::{
-    path::{Path, PathBuf},
-    sync::Arc,
-};
+use std::{path::Path, sync::Arc};
 
 use isolane_environment::{
     ProcessService, ProcessServiceOptions, TypeScriptEnvironment, TypeScriptEnvironmentOptions,
@@ -17,10 +15,11 @@ use isolane_environment::{
 use isolane_http::{ListenOptions, RateLimit, Server};
 
 pub(crate) use self::arguments::ServeArguments;
+use self::config::Config;
 use crate::{
     code::{Given, Installation},
     exit::Ended,
-    remote::{self, Remote},
+    remote::Remote,
     signals::Signals,
     sources, streams,
 };
@@ -34,18 +33,22 @@ pub(crate) async fn serve(
     signals: &mut Signals,
 ) -> Result<u8, Ended> {
     let reading = move || {
+        let mut config = match arguments.config.as_deref() {
+            Some(file) => Config::read(file)?,
+            None => Config::none(),
+        };
         let given = Given::read(&arguments.given)?;
-        let listen = listen_options(&arguments)?;
-        let config = arguments.config.as_deref().map(remote::read).transpose()?;
-        let database = database::file(arguments.database.as_deref())?;
-        Ok((arguments, given, listen, config, database))
+        let listen = listen_options(&arguments, &config)?;
+        config.service.database = database::file(arguments.database.as_deref(), &config)?;
+        Ok((arguments, given, listen, config))
     };
-    let (arguments, given, listen, config, database) = signals.during(reading).await?;
-    let remote = match config {
-        Some(config) => Some(Remote::open(&config, None, signals).await?),
+    let (arguments, given, listen, config) = signals.during(reading).await?;
+    let remote = match &config.tools {
+        Some(tools) => Some(Remote::open(tools, None, signals).await?),
         None => None,
     };
-    let service = open(&arguments, given, installation, database.clone());
+    let database = config.service.database.clone();
+    let service = open(&arguments, given, installation, config);
     let ended = match service {
         Ok(service) => offer(service, listen, database.as_deref(), remote.as_ref(), signals).await,
         Err(ended) => Err(ended),
@@ -91,14 +94,14 @@ fn open(
     arguments: &ServeArguments,
     given: Given,
     installation: &Installation,
-    database: Option<PathBuf>,
+    config: Config,
 ) -> Result<ProcessService, Ended> {
-    let defaults = ProcessServiceOptions::default();
+    let defaults = config.service;
     let concurrency = arguments.concurrency.unwrap_or(defaults.concurrency);
     let environment = TypeScriptEnvironment::new(TypeScriptEnvironmentOptions {
-        isolation: Some(arguments.isolation.into()),
+        isolation: Some(arguments.isolation.unwrap_or(config.isolation).into()),
         concurrency: Some(concurrency),
-        memory_limit_bytes: arguments.given.memory,
+        memory_limit_bytes: arguments.given.memory.or(config.memory_limit_bytes),
         globals: given.globals,
         imports: given.imports,
         modules: given.modules,
@@ -117,13 +120,12 @@ fn open(
         max_output_bytes: size(arguments.max_output).unwrap_or(defaults.max_output_bytes),
         retain_count: arguments.retain_count.unwrap_or(defaults.retain_count),
         retain_ms: arguments.retain.unwrap_or(defaults.retain_ms),
-        database,
         ..defaults
     })?)
 }
 
-fn listen_options(arguments: &ServeArguments) -> Result<ListenOptions, Ended> {
-    let defaults = ListenOptions::default();
+fn listen_options(arguments: &ServeArguments, config: &Config) -> Result<ListenOptions, Ended> {
+    let defaults = config.listen.clone();
     let token = match &arguments.token_file {
         Some(file) => Some(sources::read(file)?.trim_end_matches(['\r', '\n']).to_owned()),
         None => match std::env::var(TOKEN_VARIABLE) {
@@ -132,18 +134,20 @@ fn listen_options(arguments: &ServeArguments) -> Result<ListenOptions, Ended> {
             Err(error) => return Err(Ended::misuse(format!("{TOKEN_VARIABLE}: {error}"))),
         },
     };
-    let limit = RateLimit::default();
-    let rate_limit = (!arguments.no_rate_limit).then(|| RateLimit {
+    let limit = defaults.rate_limit.unwrap_or_default();
+    let is_given = arguments.rate.is_some() || arguments.burst.is_some();
+    let is_limited = !arguments.no_rate_limit && (is_given || defaults.rate_limit.is_some());
+    let rate_limit = is_limited.then(|| RateLimit {
         per_second: arguments.rate.unwrap_or(limit.per_second),
         burst: arguments.burst.unwrap_or(limit.burst),
     });
     Ok(ListenOptions {
-        host: arguments.host.clone().unwrap_or(defaults.host),
+        host: arguments.host.clone().unwrap_or_else(|| defaults.host.clone()),
         port: arguments.port.unwrap_or(defaults.port),
         token,
         max_body_bytes: size(arguments.max_body).unwrap_or(defaults.max_body_bytes),
         rate_limit,
-        ..ListenOptions::default()
+        ..defaults
     })
 }
 

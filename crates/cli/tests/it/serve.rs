@@ -145,6 +145,53 @@ fn processes_outlive_the_program_in_the_users_state_folder() {
 }
 
 #[test]
+fn a_file_has_options_which_flags_replace() {
+    let folder = TempDir::new().expect("a folder");
+    let [file, database] = ["serve.json", "kept.db"].map(|name| folder.path().join(name));
+    let config = json!({
+        "database": database, "maxTimeoutMs": 5000, "maxQueued": 7, "isolation": "thread",
+        "memoryLimitBytes": 8 << 20, "rateLimit": null, "port": 1,
+    });
+    fs::write(&file, config.to_string()).expect("a file");
+    let mut command = command(&["serve", "--port", "0", "--max-timeout", "6s", "--config"]);
+    command.arg(&file);
+    let (child, address) = begin(command, None);
+    let (status, record) = post(&address, "", "const a = []; for (;;) a.push(new Array(1e4))");
+    assert_eq!((status, &record["exitState"]), (201, &json!("failed")), "{record}");
+    let late = json!({ "code": "1", "timeoutMs": 6001 }).to_string();
+    let (status, body) = ask(&address, "POST /processes HTTP/1.1", &late);
+    assert!(status == 400 && body.contains("6000"), "{body}");
+    assert!(database.exists());
+    assert_eq!(stop(child, Signal::TERM), Some(143));
+}
+
+#[test]
+fn mistakes_in_a_file_are_named() {
+    let folder = TempDir::new().expect("a folder");
+    for (config, message) in [
+        ("[]", "the configuration must be an object"),
+        (r#"{ "concurency": 1 }"#, "unknown option 'concurency'; did you mean 'concurrency'?"),
+        (r#"{ "concurrency": "1" }"#, "concurrency must be a whole number, got a string"),
+        (r#"{ "port": 70000 }"#, "port must be a whole number from 0 to 65535, got 70000"),
+        (
+            r#"{ "database": "none" }"#,
+            "database must be a path, or null to keep processes in memory",
+        ),
+        (r#"{ "isolation": "vm" }"#, "isolation must be 'thread' or 'process'"),
+        (r#"{ "memoryLimitBytes": "8m" }"#, "memoryLimitBytes must be a whole number"),
+        (
+            r#"{ "port": 1, "port": 2 }"#,
+            "no JSON: an object has the field 'port' twice at line 1 column 24",
+        ),
+        (r#"{ "mcpServers": { "a": {} } }"#, "mcpServers.a: needs a command or a url"),
+    ] {
+        fs::write(folder.path().join("serve.json"), config).expect("a file");
+        let run = isolane(folder.path(), &["serve", "--config", "serve.json"]);
+        assert_eq!(run, (Some(2), String::new(), format!("error: serve.json: {message}\n")));
+    }
+}
+
+#[test]
 fn misuse_has_its_exit_code() {
     let folder = TempDir::new().expect("a folder");
     fs::write(folder.path().join("short"), "short").expect("a file");

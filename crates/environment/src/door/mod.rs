@@ -18,11 +18,14 @@ use std::{
     sync::{Arc, Mutex, Weak},
 };
 
-use isolane::{Error, ErrorKind};
+use isolane::{Error, ErrorKind, Spelling};
 use isolane_door::{Context, Given, System};
 
-use self::{environment::EnvironmentSystem, service::ServiceSystem};
-use crate::{ProcessService, TypeScriptEnvironment, locks::lock, service::WeakProcessService};
+use self::{environment::EnvironmentSystem, given::Options, service::ServiceSystem};
+use crate::{
+    ProcessService, ProcessServiceOptions, TypeScriptEnvironment, locks::lock,
+    service::WeakProcessService,
+};
 
 /// Opens a `typescript-environment`.
 ///
@@ -40,6 +43,15 @@ pub fn open_environment(options: Given, context: Context) -> Result<Arc<dyn Syst
 #[expect(clippy::needless_pass_by_value, reason = "all systems are opened so")]
 pub fn open_service(options: Given, context: Context) -> Result<Arc<dyn System>, Error> {
     Ok(Arc::new(ServiceSystem::open(&options, &context)?))
+}
+
+/// Reads the options of a `process-service` that are values.
+pub(crate) fn service_options(
+    json: &serde_json::Value,
+    spelling: Spelling,
+) -> Result<ProcessServiceOptions, Error> {
+    let given = Given::from(json);
+    service::read(&Options::new(&given, ProcessServiceOptions::NAMES, spelling)?, spelling)
 }
 
 /// The service of a `process-service` that is open, by the number that the system answers to `number`: for another

@@ -25,21 +25,8 @@ use crate::{
     RunQuery,
 };
 
-/// The options, in the order in which errors list them.
-const NAMES: &[&str] = &[
-    "environment",
-    "concurrency",
-    "max_queued",
-    "default_timeout_ms",
-    "max_timeout_ms",
-    "kill_grace_ms",
-    "backstop_ms",
-    "max_stream_bytes",
-    "max_output_bytes",
-    "retain_count",
-    "retain_ms",
-    "database",
-];
+/// The option of another language alone: its own environment.
+const ENVIRONMENT: &str = "environment";
 
 pub(super) struct ServiceSystem {
     service: ProcessService,
@@ -55,30 +42,11 @@ pub(super) struct ServiceSystem {
 impl ServiceSystem {
     pub(super) fn open(options: &Given, context: &Context) -> Result<Self, Error> {
         let spelling = context.spelling;
-        let given = Options::new(options, NAMES, spelling)?;
+        let names = [&[ENVIRONMENT], ProcessServiceOptions::NAMES].concat();
+        let given = Options::new(options, &names, spelling)?;
         let bindings = Arc::new(AllBindings::default());
-        let defaults = ProcessServiceOptions::default();
-        let options = ProcessServiceOptions {
-            environment: environment(given.get("environment").1, &bindings)?,
-            concurrency: given.whole("concurrency")?.map_or(defaults.concurrency, size),
-            max_queued: given.whole("max_queued")?.map_or(defaults.max_queued, size),
-            default_timeout_ms: given
-                .nullable("default_timeout_ms", defaults.default_timeout_ms)?,
-            max_timeout_ms: given.whole("max_timeout_ms")?.unwrap_or(defaults.max_timeout_ms),
-            kill_grace_ms: given.whole("kill_grace_ms")?.unwrap_or(defaults.kill_grace_ms),
-            backstop_ms: given.nullable("backstop_ms", defaults.backstop_ms)?,
-            max_stream_bytes: given
-                .whole("max_stream_bytes")?
-                .map_or(defaults.max_stream_bytes, size),
-            max_output_bytes: given
-                .whole("max_output_bytes")?
-                .map_or(defaults.max_output_bytes, size),
-            retain_count: given.whole("retain_count")?.map_or(defaults.retain_count, size),
-            retain_ms: given.whole("retain_ms")?.unwrap_or(defaults.retain_ms),
-            database: given.text("database")?.map(Into::into),
-            spelling,
-            ..defaults
-        };
+        let environment = environment(given.get(ENVIRONMENT).1, &bindings)?;
+        let options = ProcessServiceOptions { environment, ..read(&given, spelling)? };
         let max_timeout_ms = options.max_timeout_ms;
         let service = ProcessService::new(options)?;
         let number = SERVICES.add(service.downgrade());
@@ -115,6 +83,29 @@ impl ServiceSystem {
             answer(reader)
         }))
     }
+}
+
+/// Reads all options that are values.
+pub(super) fn read(
+    given: &Options<'_>,
+    spelling: Spelling,
+) -> Result<ProcessServiceOptions, Error> {
+    let defaults = ProcessServiceOptions::default();
+    Ok(ProcessServiceOptions {
+        concurrency: given.whole("concurrency")?.map_or(defaults.concurrency, size),
+        max_queued: given.whole("max_queued")?.map_or(defaults.max_queued, size),
+        default_timeout_ms: given.nullable("default_timeout_ms", defaults.default_timeout_ms)?,
+        max_timeout_ms: given.whole("max_timeout_ms")?.unwrap_or(defaults.max_timeout_ms),
+        kill_grace_ms: given.whole("kill_grace_ms")?.unwrap_or(defaults.kill_grace_ms),
+        backstop_ms: given.nullable("backstop_ms", defaults.backstop_ms)?,
+        max_stream_bytes: given.whole("max_stream_bytes")?.map_or(defaults.max_stream_bytes, size),
+        max_output_bytes: given.whole("max_output_bytes")?.map_or(defaults.max_output_bytes, size),
+        retain_count: given.whole("retain_count")?.map_or(defaults.retain_count, size),
+        retain_ms: given.whole("retain_ms")?.unwrap_or(defaults.retain_ms),
+        database: given.text("database")?.map(Into::into),
+        spelling,
+        ..defaults
+    })
 }
 
 impl Drop for ServiceSystem {

@@ -3,6 +3,7 @@
 //!
 //! `crash` kills services with a database. `place` says how the tests of the environment of TypeScript run in processes.
 
+mod cases;
 #[cfg(unix)]
 mod crash;
 mod database;

@@ -35,6 +35,8 @@ export function packages(targets, options) {
     rmSync(folder, { recursive: true, force: true });
     mkdirSync(folder, { recursive: true });
   }
+  // The build of this machine's target does the same.
+  if (targets.some((target) => target !== host())) for (const script of ['setup', 'setup:python', 'build:lib']) npmRun(script);
   const rows = targets.flatMap((target) => ofTarget(target, options));
   rows.unshift(row(packMain(targets, STAGE, OUT), { compiled: 'JavaScript', run: 'by npm run test:install' }));
   console.table(rows);
@@ -76,7 +78,7 @@ function own(target, options) {
 
 function runs(target) {
   if (target === host()) return 'by npm run test:install';
-  return target.fits.os[0] === process.platform ? 'if ISOLANE_NODES and ISOLANE_PYTHONS have programs for it' : 'not here';
+  return target.fits.os[0] === process.platform ? 'by npm run test:platforms' : 'not here';
 }
 
 function row(path, how) {
@@ -91,5 +93,6 @@ function npmRun(script, variables) {
 if (process.argv[1] === import.meta.filename) {
   const { values, positionals } = parseArgs({ options: OPTIONS, allowPositionals: true });
   packages(chosen(values, positionals), values);
-  console.log('They are in target/packages. npm run test:install installs them and runs the first steps of a user.');
+  console.log('They are in target/packages. npm run test:install installs them and runs the first steps of a user;');
+  console.log('npm run test:platforms does that for other processors and C libraries.');
 }

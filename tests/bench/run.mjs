@@ -33,6 +33,7 @@ section(`Node.js ${process.version}`, print('node', ['tests/bench/environment.mj
 section(output(PYTHON, ['--version']), print(PYTHON, ['tests/bench/python.py', ...flags]));
 peers();
 section(rust, print('cargo', ['run', ...cargo(), '--example', 'cost', '--', ...flags]));
+section(rust, print('cargo', ['run', ...cargo('isolane-http'), '--example', 'http_cost', '--', ...flags]));
 if (process.platform === 'linux') {
   section(rust, print('cargo', ['run', ...cargo('isolane-executors'), '--example', 'executors_cost', '--', ...flags]));
 }

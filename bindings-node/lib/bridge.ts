@@ -11,7 +11,6 @@ import { availableParallelism } from 'node:os';
 import type { CellExecutionResult } from '../index.js';
 import { Encoder } from './encode.js';
 import { setImmediate } from './event-loop.js';
-import type { Work } from './executors/work.js';
 import { MessageReader } from './message-reader.js';
 import { loadNative } from './native.js';
 import type { Page } from './page.js';
@@ -46,8 +45,6 @@ const runs = new Map<number, Run>();
 const sessions = new Map<number, WeakRef<Run>>();
 /** The pages of kits. A page of a kit that nobody holds may be collected. */
 const pages = new Map<number, WeakRef<Page>>();
-/** The calls of executors and the runs of the loop that have not ended. */
-const works = new Map<number, Work>();
 const asked = new Map<number, (reader: MessageReader) => void>();
 const idle: Encoder[] = [];
 let polling = false;
@@ -101,16 +98,6 @@ export function attachPage(page: Page): number {
 /** Forgets a page. */
 export function detachPage(number: number): void {
   pages.delete(number);
-}
-
-/** Registers the work of an executor, so that it hears its news. */
-export function attachWork(number: number, work: Work): void {
-  works.set(number, work);
-}
-
-/** Forgets the work of an executor. */
-export function detachWork(number: number): void {
-  works.delete(number);
 }
 
 /** Borrows an encoder for one message. A getter that runs meanwhile may borrow another one. */
@@ -214,8 +201,6 @@ function next(reader: MessageReader, isOld: boolean): void {
     done?.(reader);
   } else if (kind === EventKind.PageTask) {
     pages.get(number)?.deref()?.serve();
-  } else if (kind === EventKind.News) {
-    works.get(number)?.pump();
   } else {
     const run = runs.get(number) ?? sessions.get(number)?.deref();
     if (run !== undefined) deliver(run, kind, number, reader, isOld);

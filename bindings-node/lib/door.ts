@@ -1,4 +1,4 @@
-// The way into every system: environments, notebooks and those that follow.
+// The way into every system: environments, notebooks, executors and those that follow.
 //
 // In: options and arguments as the caller wrote them, with functions and promises. Out: a handle on a system, whose calls
 // are promises that can be terminated, and whose answers are there at once. The native side checks everything and words
@@ -8,6 +8,7 @@ import type { AbortSignalLike } from '../index.js';
 import { attach, borrowEncoder, bridge, folder, native, returnEncoder } from './bridge.js';
 import type { Encoder } from './encode.js';
 import { reasonText } from './execution.js';
+import type { HostSessions } from './host-sessions.js';
 import { MessageReader } from './message-reader.js';
 import { misuse } from './misuse.js';
 import type { Misuse, NativeSystem } from './native.js';
@@ -69,9 +70,13 @@ export class Door {
   readonly #native: NativeSystem;
   /** The run to which functions among the options belong. */
   readonly #run: Run;
+  readonly #sessions: HostSessions | undefined;
 
-  /** Opens the system with that name. A `Runtime` among the options goes with them; the other options are values. */
-  constructor(system: string, options: Readonly<Record<string, unknown>>, runtime?: Runtime) {
+  /**
+   * Opens the system with that name. A `Runtime` among the options goes with them, and so do those of the system's
+   * sessions; the other options are values.
+   */
+  constructor(system: string, options: Readonly<Record<string, unknown>>, runtime?: Runtime, sessions?: HostSessions) {
     const sandbox = new Sandbox(null);
     const run = new Run(sandbox, undefined, new Reports(), undefined);
     this.#native = started(run, (encoder) => {
@@ -85,11 +90,13 @@ export class Door {
         encoder.bytes,
         encoder.at,
         encoder.blobs,
+        sessions === undefined ? null : sessions.native,
       );
       if (isMisuse(opened)) throw misuse(opened);
       return [opened.run, opened];
     });
     this.#run = run;
+    this.#sessions = sessions;
   }
 
   /** Begins a call of a method. Misuse throws at once. */
@@ -106,6 +113,7 @@ export class Door {
       encoder.value(args, 'arguments');
       const begun = native.callSystem(bridge, this.#native, method, encoder.bytes, encoder.at, encoder.blobs);
       if (isMisuse(begun)) throw misuse(begun);
+      this.#sessions?.began(begun);
       return [begun.run, begun.isBackground];
     });
     // It lasts as long as its system, so it must not keep the system.

@@ -44,24 +44,6 @@ export interface NativeSystem {
   readonly run: number;
 }
 
-/** An executor of the native side. */
-export interface NativeExecutor {
-  readonly executor?: never;
-}
-
-/** The properties of an executor that the loop asks for. */
-export interface NativeTraits {
-  stateful: boolean;
-  attempts: number;
-  timeoutMs?: number;
-  keepsTime: boolean;
-  /** Pairs of an opening and a closing text. */
-  delimiters: string[][];
-}
-
-/** The options of an executor of programs that are given, with `env` as pairs. */
-export type ProgramOptions = Readonly<Record<string, unknown>>;
-
 export interface NativeFile {
   name: string;
   content: Uint8Array;
@@ -82,31 +64,18 @@ export interface NativeOutput {
   exitCode: number | undefined;
 }
 
-export interface NativeContext {
-  invocationId: string;
-  turn: number;
-  attempt: number;
-  wantsStdout: boolean;
-  wantsStderr: boolean;
-  isCancelled: boolean;
+/** The request for the sessions of a system. */
+export interface NativeHostSessions {
+  readonly sessions?: never;
 }
 
-/** A call that has begun: the number of its work, of the session that was opened for it, of its cell and of its session. */
-export interface Begun {
-  work: number;
+/** A call of a system: the number of its run; of the session that was opened for it, of its cell and of its session. */
+export interface BegunCall {
+  run: number;
+  isBackground: boolean;
   opened?: number | null;
   cell?: number | null;
   session?: number | null;
-}
-
-/** The options and the executor of a loop. */
-export interface NativeLoop {
-  readonly loop?: never;
-}
-
-/** A run of a loop, before it begins. */
-export interface NativeLoopRun {
-  readonly run?: never;
 }
 
 /** Kept by runs and sessions while they are running: a runtime that is collected ends its processes, a kit its runs. */
@@ -202,7 +171,10 @@ export interface Native {
     frame: Uint8Array,
     length: number,
     blobs: Blobs,
+    sessions: NativeHostSessions | null,
   ): NativeSystem | Misuse;
+  /** Reads the request for the sessions of a system. */
+  hostSessions(frame: Uint8Array, length: number, blobs: Blobs, natives: NativeTable | undefined): NativeHostSessions;
   closeSystem(system: NativeSystem): void;
   /** Begins a call, which is a run; the frame is the message of its arguments. */
   callSystem(
@@ -212,7 +184,7 @@ export interface Native {
     frame: Uint8Array,
     length: number,
     blobs: Blobs,
-  ): { run: number; isBackground: boolean } | Misuse;
+  ): BegunCall | Misuse;
   /** The frame of an answer that is there at once. */
   askSystem(bridge: number, system: NativeSystem, method: string, frame: Uint8Array, length: number, blobs: Blobs): Uint8Array | Misuse;
   /** Opens a kit in `runtime`, or in the default runtime; the frame is the message of its options. */
@@ -232,36 +204,6 @@ export interface Native {
   secretNames(kit: NativeKit): string[] | Misuse;
   /** The core's message for a name that is none of these. */
   unknownName(key: string, names: string[]): string;
-  openLocalExecutor(options: ProgramOptions): NativeExecutor | Misuse;
-  openContainerExecutor(options: ProgramOptions): NativeExecutor | Misuse;
-  openConfinedExecutor(worker: string, options: ProgramOptions): NativeExecutor | Misuse;
-  /** Makes an executor of isolates; `options` are JSON, and the frame is the request for its sessions. */
-  openIsolateExecutor(bridge: number, runtime: NativeRuntime | null, own: Parameters<Native['openRuntime']>[0] | null, workerFolder: string, options: string, frame: Uint8Array, length: number, blobs: Blobs, natives: NativeTable | undefined): NativeExecutor | Misuse;
-  executorTraits(executor: NativeExecutor): NativeTraits;
-  buildRunArgs(executor: NativeExecutor, name: string, folder: string | null): string[];
-  startExecution(bridge: number, executor: NativeExecutor, context: NativeContext, input: NativeInput): Begun;
-  // The next three return the number of a work.
-  prepareExecutor(bridge: number, executor: NativeExecutor): number;
-  closeExecutor(bridge: number, executor: NativeExecutor): number;
-  executorConfinement(bridge: number, executor: NativeExecutor): number;
-  /** The next news of a work: their number, perhaps with `MORE`, then of each the kind, the number and a message. */
-  takeNews(bridge: number, work: number): Uint8Array;
-  cancelWork(bridge: number, work: number): void;
-  /** Makes a loop; `options` are JSON. Without `executor` it is JavaScript's, with those `traits`. */
-  openLoop(bridge: number, options: string, files: NativeFile[] | null, executor: NativeExecutor | null, traits: NativeTraits | null): NativeLoop | Misuse;
-  /** Prepares a run; `input` is JSON. */
-  prepareLoop(bridge: number, of: NativeLoop, input: string, streams: boolean): NativeLoopRun | Misuse;
-  /** Begins a run, and returns the number of its work. */
-  beginLoop(bridge: number, run: NativeLoopRun, isCancelled: boolean): number;
-  readLoopEvents(bridge: number, work: number, count: number): void;
-  // Answers to the question `number` of a run.
-  answerParts(bridge: number, work: number, number: number, parts: string): void;
-  answerStream(bridge: number, work: number, number: number): void;
-  endParts(bridge: number, work: number, number: number): void;
-  modelThrew(bridge: number, work: number, number: number): void;
-  answerExecution(bridge: number, work: number, number: number, result: NativeOutput): void;
-  refuseExecution(bridge: number, work: number, number: number, kind: string, message: string): void;
-  executionOutput(bridge: number, work: number, number: number, isStdout: boolean, bytes: Uint8Array): void;
   /** Runs a command to its end, on this thread, and returns its exit code. */
   runCommand(words: readonly string[], workerFolder: string): number;
   openRuntime(options: Record<string, number | string>, workerFolder: string): NativeRuntime | Misuse;

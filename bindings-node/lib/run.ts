@@ -185,7 +185,7 @@ export class Run implements Owners {
     if (!reading.step(endOfSlice())) start(reading);
   }
 
-  /** A cell of an executor has settled, whose result the native side keeps. */
+  /** A cell of a system has settled, whose result the native side keeps. */
   executed(session: CellExecutionResult['session']): void {
     // Of the result, a cell needs the effect on its session alone.
     this.finish({ session } as CellExecutionResult);

@@ -90,9 +90,6 @@ export const LARGE = 0xffff_ffff;
 /** In the count of a batch of events: more events are waiting. */
 export const MORE = 0x8000_0000;
 
-/** In the number of the work of an executor, which distinguishes it from those of requests. */
-export const WORK = 0x8000_0000;
-
 /** In place of a batch: there are no events, and polling does not pay off any more. */
 export const STOP_POLLING = -1;
 
@@ -109,34 +106,8 @@ export const enum EventKind {
   SessionEnded = 6,
   /** The page of a kit has a task. The number is that of the page. */
   PageTask = 7,
-  /** A call of an executor, or a run of the loop, has news. The number is that of its work. */
-  News = 8,
-  /** A cell of an executor has settled. The state of its session follows. */
-  Executed = 9,
-}
-
-/** The kind of news of a call of an executor, or of a run of the loop. */
-export const enum NewsKind {
-  /** Bytes of the standard output. */
-  Stdout = 0,
-  /** Bytes of the standard error. */
-  Stderr = 1,
-  /** It has ended, with that result. */
-  Ended = 2,
-  /** It has failed: the kind and the message of an error. */
-  Failed = 3,
-  /** It has failed with the exception of the model that answered the question of that number. */
-  Raised = 4,
-  /** A question to the model. */
-  Generate = 5,
-  /** The next part of the reply to the question of that number is asked for. */
-  Next = 6,
-  /** A question to the executor. */
-  Execute = 7,
-  /** Nobody waits for the answer to the question of that number, or reads the stream, any more. */
-  Dropped = 8,
-  /** An event of a run of the loop. The number is that of the events that it counts as. */
-  Event = 9,
+  /** A cell of a system has settled. The state of its session follows. */
+  Executed = 8,
 }
 
 /** The encoding of a source. */

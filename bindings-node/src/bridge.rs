@@ -20,7 +20,6 @@ use tokio::sync::oneshot;
 use crate::{
     answers::Answers,
     error::{Misuse, broken_frame},
-    executors::Work,
     host::{NodeHost, NodeLimits, NodeMailbox, NodeWaker, Receive},
     large::Large,
     native::NativeTable,
@@ -29,7 +28,7 @@ use crate::{
     runtime::NativeRuntime,
     session::LiveSession,
     value::{Cursor, Frame, into_javascript},
-    wire::{STOP_POLLING, WORK},
+    wire::STOP_POLLING,
 };
 
 /// JavaScript's own buffer for events, lent to us for the length of a call.
@@ -65,9 +64,6 @@ pub(crate) struct Bridge {
     pub(crate) answers: Answers,
     /// The pages of kits, by numbers of requests.
     pub(crate) pages: RefCell<HashMap<u32, Weak<DrivenBrowser>>>,
-    /// The calls of executors and the runs of the loop that have not ended.
-    pub(crate) works: RefCell<HashMap<u32, Work>>,
-    pub(crate) last_work: Cell<u32>,
     /// Host calls handed to JavaScript and not answered yet, by number.
     calls: RefCell<HashMap<u32, HostCall>>,
     /// The blobs of the last frame, until JavaScript fetches them.
@@ -107,8 +103,6 @@ pub fn open_bridge(env: Env, receive: Receive) -> Result<u32> {
     let bridge = Rc::new(Bridge {
         answers: Answers::new(Arc::clone(&mailbox)),
         pages: RefCell::default(),
-        works: RefCell::default(),
-        last_work: Cell::new(0),
         mailbox,
         runs: RefCell::default(),
         sessions: RefCell::default(),
@@ -262,9 +256,6 @@ impl Bridge {
     /// Ends the runs of an environment that has ended, and drops their events.
     fn end(&self) {
         self.mailbox.close();
-        for (_, work) in self.works.take() {
-            work.cancel();
-        }
         for (_, run) in self.runs.take() {
             run.handle.terminate(Some("the thread that started the run has ended"));
         }
@@ -322,12 +313,6 @@ impl Bridge {
         free_number(&self.last_run, |number| {
             runs.contains_key(&number) || sessions.contains_key(&number)
         })
-    }
-
-    /// A number for the work of an executor.
-    pub(crate) fn free_work_number(&self) -> u32 {
-        let works = self.works.borrow();
-        WORK | free_number(&self.last_work, |number| works.contains_key(&(WORK | number)))
     }
 
     /// There is one run or request more. The event loop waits until all are over.

@@ -8,8 +8,8 @@
 
 use std::{cell::RefCell, path::PathBuf, sync::Arc};
 
-use isolane::{Error, NativeFunctions, RunHandle, Spelling, Value};
-use isolane_door::{self as door, Context, System};
+use isolane::{Error, NativeFunctions, RunHandle, SessionRequest, Spelling, Value};
+use isolane_door::{self as door, Context, SessionHost, System};
 use napi::{Either, Env, Result, bindgen_prelude::Uint8ArraySlice};
 use napi_derive::napi;
 use tokio::sync::oneshot;
@@ -18,6 +18,7 @@ use crate::{
     bridge::{Bridge, LiveRun, with_bridge},
     error::Misuse,
     host::{NodeHost, NodeLimits},
+    host_sessions::{Begun, NativeHostSessions, NodeSessionHost},
     runtime::NativeRuntime,
     value::{Cursor, into_javascript},
 };
@@ -27,6 +28,8 @@ use crate::{
 pub struct NativeSystem {
     open: RefCell<Option<Open>>,
     run: u32,
+    /// The opener of its sessions, if it has any.
+    sessions: Option<Arc<NodeSessionHost>>,
 }
 
 struct Open {
@@ -60,9 +63,14 @@ pub struct BegunCall {
     pub run: u32,
     /// Whether it lasts as long as its system, and no event loop waits for it.
     pub is_background: bool,
+    /// The session that was opened for it.
+    pub opened: Option<u32>,
+    /// Its cell, and the session of that.
+    pub cell: Option<u32>,
+    pub session: Option<u32>,
 }
 
-/// Opens a system; the options are a message.
+/// Opens a system; the options are a message. `sessions` is the request for its sessions, if it has any.
 ///
 /// # Errors
 /// When `length` is beyond the frame.
@@ -76,28 +84,37 @@ pub fn open_system(
     frame: &[u8],
     length: u32,
     blobs: Option<Vec<&[u8]>>,
+    sessions: Option<&NativeHostSessions>,
 ) -> Result<Either<NativeSystem, Misuse>> {
     let options = Cursor::new(frame, length)?.message(blobs);
+    let request = sessions.map(|sessions| sessions.request.clone());
+    if let Some(Err(error)) = request.as_ref().map(SessionRequest::check) {
+        return Ok(Either::B(error.into()));
+    }
+    let sessions = request.map(|request| Arc::new(NodeSessionHost::new(bridge, request)));
     let runtime = runtime.map(|runtime| runtime.runtime.clone());
     with_bridge(bridge, |bridge| {
         let (is_open, closed) = oneshot::channel::<()>();
         let begin = |host: Arc<NodeHost>| {
             let open = |options, caller| {
                 let worker_folder = PathBuf::from(&worker_folder);
-                let context = Context { spelling: Spelling::Camel, runtime, worker_folder, caller };
+                let sessions = sessions.clone().map(|host| host as Arc<dyn SessionHost>);
+                let spelling = Spelling::Camel;
+                let context = Context { spelling, runtime, sessions, worker_folder, caller };
                 isolane_systems::open(&name, options, context)
             };
             let closed = async move {
                 // The sender is dropped, and never used.
                 let _ = closed.await;
             };
-            let (system, handle) = door::open(host, &options, open, closed)?;
+            let tells_torn = isolane_systems::tells_torn(&name);
+            let (system, handle) = door::open(host, &options, tells_torn, open, closed)?;
             Ok((handle, true, system))
         };
         match bridge.begin(env, begin) {
             Ok((run, _, system)) => {
                 let open = Open { system, _is_open: is_open };
-                Either::A(NativeSystem { open: RefCell::new(Some(open)), run })
+                Either::A(NativeSystem { open: RefCell::new(Some(open)), run, sessions })
             }
             Err(error) => Either::B(error.into()),
         }
@@ -133,7 +150,15 @@ pub fn call_system(
             Ok((begun.handle, begun.is_background, ()))
         };
         match bridge.begin(env, begin) {
-            Ok((run, is_background, ())) => Either::A(BegunCall { run, is_background }),
+            Ok((run, is_background, ())) => {
+                let begun = system.sessions.as_ref().map(|sessions| sessions.take_begun());
+                let Begun { opened, queued } = begun.unwrap_or_default();
+                let (session, cell) = queued.unzip();
+                if cell.is_some() {
+                    bridge.hold(env);
+                }
+                Either::A(BegunCall { run, is_background, opened, cell, session })
+            }
             Err(error) => Either::B(error.into()),
         }
     })

@@ -13,7 +13,7 @@ use crate::{
     outcome::write_outcome,
     session::LiveSession,
     value::Frame,
-    wire::{MORE, WORK, event_kind},
+    wire::{MORE, event_kind},
 };
 
 /// The most events in one frame. Between frames the event loop does its other work, so a sandbox with many
@@ -134,10 +134,6 @@ impl Bridge {
                         self.outputs.borrow_mut().insert(number, output);
                     }
                 });
-            }
-            HostEvent::Closed if number & WORK != 0 => {
-                head(frame, event_kind::NEWS, number);
-                frame.measured(|_| {});
             }
             HostEvent::Closed if self.pages.borrow().contains_key(&number) => {
                 head(frame, event_kind::PAGE_TASK, number);

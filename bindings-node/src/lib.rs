@@ -15,7 +15,7 @@
 //! | `door.rs` | `System`: systems, and their calls, which are runs here |
 //! | `execution.rs` | `RunHandle`: the operations on a run |
 //! | `host.rs` | `MailboxHost`: the wake-up of the thread that started a run |
-//! | `executors/` | `CodeExecutor` and `CodeLoop`: calls and runs that go on without JavaScript, and their news |
+//! | `host_sessions.rs` | `SessionHost`: sessions of systems, with the functions of JavaScript |
 //! | `kit.rs` | `Kit`, and the kit's part of an outcome |
 //! | `native.rs` | `NativeFunction`: a function that is answered in Rust |
 //! | `options.rs` | `Request`, and the messages for bad options |
@@ -35,8 +35,8 @@ mod door;
 mod error;
 mod events;
 mod execution;
-mod executors;
 mod host;
+mod host_sessions;
 mod kit;
 mod large;
 mod limits;

@@ -9,9 +9,6 @@ pub(crate) const LARGE: u32 = 0xFFFF_FFFF;
 /// In the count of a batch of events: more events are waiting.
 pub(crate) const MORE: u32 = 0x8000_0000;
 
-/// In the number of the work of an executor, which distinguishes it from those of requests.
-pub(crate) const WORK: u32 = 0x8000_0000;
-
 /// In place of a batch: there are no events, and polling does not pay off any more.
 pub(crate) const STOP_POLLING: i32 = -1;
 
@@ -28,34 +25,8 @@ pub(crate) mod event_kind {
     pub(crate) const SESSION_ENDED: u8 = 6;
     /// The page of a kit has a task. The number is that of the page.
     pub(crate) const PAGE_TASK: u8 = 7;
-    /// A call of an executor, or a run of the loop, has news. The number is that of its work.
-    pub(crate) const NEWS: u8 = 8;
-    /// A cell of an executor has settled. The state of its session follows.
-    pub(crate) const EXECUTED: u8 = 9;
-}
-
-/// The kind of news of a call of an executor, or of a run of the loop.
-pub(crate) mod news_kind {
-    /// Bytes of the standard output.
-    pub(crate) const STDOUT: u8 = 0;
-    /// Bytes of the standard error.
-    pub(crate) const STDERR: u8 = 1;
-    /// It has ended, with that result.
-    pub(crate) const ENDED: u8 = 2;
-    /// It has failed: the kind and the message of an error.
-    pub(crate) const FAILED: u8 = 3;
-    /// It has failed with the exception of the model that answered the question of that number.
-    pub(crate) const RAISED: u8 = 4;
-    /// A question to the model.
-    pub(crate) const GENERATE: u8 = 5;
-    /// The next part of the reply to the question of that number is asked for.
-    pub(crate) const NEXT: u8 = 6;
-    /// A question to the executor.
-    pub(crate) const EXECUTE: u8 = 7;
-    /// Nobody waits for the answer to the question of that number, or reads the stream, any more.
-    pub(crate) const DROPPED: u8 = 8;
-    /// An event of a run of the loop. The number is that of the events that it counts as.
-    pub(crate) const EVENT: u8 = 9;
+    /// A cell of a system has settled. The state of its session follows.
+    pub(crate) const EXECUTED: u8 = 8;
 }
 
 /// The encoding of a source.

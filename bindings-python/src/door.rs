@@ -6,7 +6,7 @@
 use std::{path::PathBuf, sync::Arc};
 
 use isolane::{Error, ErrorKind, Spelling};
-use isolane_door::{self as door, Context, System};
+use isolane_door::{self as door, Context, SessionHost, System};
 use pyo3::{
     prelude::*,
     types::{PyDict, PyTuple},
@@ -17,6 +17,7 @@ use crate::{
     error::exception,
     execution::PyRunHandle,
     host::PyMailbox,
+    host_sessions::PySessionHost,
     lock::Lock,
     runtime::PyRuntime,
     value::{self, Functions, Owners},
@@ -33,7 +34,7 @@ struct Open {
 }
 
 /// Opens a system. Functions among the options belong to the run that is returned, which lasts as long as the system;
-/// the mailbox receives its events with that number.
+/// the mailbox receives its events with that number. `sessions`, a weak reference, opens its sessions if it has any.
 #[pyfunction]
 #[expect(clippy::too_many_arguments, reason = "the arguments of a Python function")]
 pub(crate) fn open_system(
@@ -45,13 +46,17 @@ pub(crate) fn open_system(
     number: u64,
     owner: &Bound<'_, PyAny>,
     options: &Bound<'_, PyDict>,
+    sessions: Option<Py<PyAny>>,
 ) -> PyResult<(PySystem, PyRunHandle)> {
     let functions = Py::new(py, Functions::default())?;
     let options = value::write(functions.get(), options.as_any(), owner, "options")?;
     let runtime = runtime.map(|runtime| runtime.0.clone());
     let (is_open, closed) = oneshot::channel::<()>();
+    let sessions =
+        sessions.map(|opener| Arc::new(PySessionHost::new(opener)) as Arc<dyn SessionHost>);
     let open = |options, caller| {
-        let context = Context { spelling: Spelling::Snake, runtime, worker_folder, caller };
+        let spelling = Spelling::Snake;
+        let context = Context { spelling, runtime, sessions, worker_folder, caller };
         isolane_systems::open(name, options, context)
     };
     let closed = async move {
@@ -59,7 +64,8 @@ pub(crate) fn open_system(
         let _ = closed.await;
     };
     let host = Arc::new(mailbox.host(number));
-    let opened = door::open(host.clone(), &options, open, closed);
+    let tells_torn = isolane_systems::tells_torn(name);
+    let opened = door::open(host.clone(), &options, tells_torn, open, closed);
     let (system, handle) = opened.map_err(|error| exception(py, &error))?;
     let system = PySystem(Lock::new(Some(Open { system, _is_open: is_open })));
     Ok((system, PyRunHandle::new(handle, host, functions)))

@@ -9,10 +9,10 @@
 //! | file | translates |
 //! |---|---|
 //! | `runtime.rs` | `Runtime`, and the start of a run |
-//! | `executors/` | executors, their calls, and the loop |
 //! | `execution.rs` | `RunHandle` and `HostCall`: the operations on a run |
 //! | `door.rs` | `System`: systems, and their calls, which are runs here |
 //! | `host.rs` | `Mailbox`: the events of a run, for the thread or loop that started it |
+//! | `host_sessions.rs` | `SessionHost`: sessions of systems, with the functions of Python |
 //! | `message.rs` | messages, read at once or in several turns of a loop |
 //! | `command.rs` | nothing: the command line, for `__main__.py` |
 //! | `kit.rs` | `Kit`, and the kit's part of an outcome |
@@ -28,8 +28,8 @@ mod command;
 mod door;
 mod error;
 mod execution;
-mod executors;
 mod host;
+mod host_sessions;
 mod interpreter;
 mod kit;
 mod lock;
@@ -53,11 +53,8 @@ fn isolane_module(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<door::PySystem>()?;
     module.add_class::<execution::PyHostCall>()?;
     module.add_class::<execution::PyRunHandle>()?;
-    module.add_class::<executors::PyCodeExecutor>()?;
-    module.add_class::<executors::PyCellEnd>()?;
-    module.add_class::<executors::PyExecutorCall>()?;
-    module.add_class::<executors::PyLoopRun>()?;
     module.add_class::<host::PyMailbox>()?;
+    module.add_class::<host_sessions::PyCellEnd>()?;
     module.add_class::<kit::PyKit>()?;
     module.add_class::<message::PyMessage>()?;
     module.add_class::<native::PyNativeFunction>()?;
@@ -67,8 +64,7 @@ fn isolane_module(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<value::Functions>()?;
     module.add_function(wrap_pyfunction!(command::run_command, module)?)?;
     module.add_function(wrap_pyfunction!(door::open_system, module)?)?;
-    module.add_function(wrap_pyfunction!(executors::check_loop, module)?)?;
-    module.add_function(wrap_pyfunction!(executors::check_session, module)?)?;
+    module.add_function(wrap_pyfunction!(host_sessions::check_session, module)?)?;
     module.add_function(wrap_pyfunction!(native::kit_function, module)?)?;
     module.add_function(wrap_pyfunction!(runtime::start, module)?)?;
     module.add_function(wrap_pyfunction!(session::open_session, module)?)?;

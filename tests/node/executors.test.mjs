@@ -114,6 +114,7 @@ test('misuse throws at once', () => {
   const misuses = [
     [LocalCodeExecutor, { interpreter: '' }, RangeError, 'interpreter must not be empty'],
     [LocalCodeExecutor, { interpreter: 'a\ud800' }, TypeError, 'interpreter has a lone surrogate'],
+    [LocalCodeExecutor, { env: { 'A\ud800': 'x' } }, TypeError, 'env.A\ufffd has a lone surrogate'],
     [LocalCodeExecutor, { timeoutMs: 0 }, RangeError, 'timeoutMs must be a positive number of milliseconds, got 0'],
     [LocalCodeExecutor, { timeoutMs: -1 }, RangeError, 'timeoutMs must be a positive number of milliseconds, got -1'],
     [LocalCodeExecutor, { timeoutMs: Infinity }, RangeError, 'timeoutMs must be a positive number of milliseconds, got Infinity'],

@@ -192,6 +192,12 @@ function binary(given: unknown): Uint8Array | undefined {
   return types.isAnyArrayBuffer(given) ? new Uint8Array(given) : undefined;
 }
 
+/** A file as the native side reads it. Memory that is shared with other threads does not cross. */
+export function fileIn({ name, content, mimeType }: NativeFile): FileOut {
+  const bytes = types.isSharedArrayBuffer(content.buffer) ? content.slice() : content;
+  return [name, bytes, mimeType ?? null];
+}
+
 /** A file of the caller's. */
 export function fileOf({ name, content, mimeType }: NativeFile): ExecFile {
   return { name, content, mimeType: mimeType ?? null };

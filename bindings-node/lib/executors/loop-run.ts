@@ -1,19 +1,19 @@
 // A run of the loop.
 //
-// In: the native side's events, questions and end. Out: events for one reader, and a result. `questions.ts` answers the
-// questions.
+// In: the native side's news, which are events and questions, and the end. Out: events for one reader, and a result.
+// `questions.ts` answers the questions.
 
 import type { AbortSignalLike } from '../../index.js';
 import type { LoopEvent, LoopResult } from '../../executors.js';
 import { bridge, native } from '../bridge.js';
 import { clearTimeout, setTimeout } from '../event-loop.js';
-import { misuse } from '../misuse.js';
-import type { Misuse, NativeLoopRun } from '../native.js';
-import { NewsKind } from '../wire.js';
+import type { Door } from '../door.js';
+import { unwatch, watch } from '../signals.js';
 import { type FileOut, filesOf, resultOf } from './data.js';
 import { type InputOut, type Parties, Questions } from './questions.js';
-import { unwatch, watch } from '../signals.js';
-import { Work } from './work.js';
+
+/** A result or an event as the native side gives it: JSON, and files. */
+type Out = [json: string, files: FileOut[]];
 
 /** A result in JSON, without its files. */
 interface ResultJson {
@@ -36,14 +36,23 @@ const DONE: Next = Object.freeze({ done: true, value: undefined });
 /** How long the end of a stream waits for what is left of its run. */
 const MOST_WAIT_MS = 1000;
 
-export class LoopRun extends Work {
-  readonly #prepared: NativeLoopRun;
+/** The number of the last run. */
+let last = 0;
+
+export class LoopRun {
+  readonly #door: Door;
+  readonly #input: string;
+  readonly #streams: boolean;
+  readonly #number = (last += 1);
   readonly #questions: Questions;
   readonly #signal: AbortSignalLike | undefined;
   #hasBegun = false;
   /** Whether the whole run is awaited, not its events. */
   #isAwaited = false;
   #isStopped = false;
+  #isOver = false;
+  /** Whether the event loop waits for a reader. */
+  #holds = false;
   /** Nobody reads the events any more. */
   #isLeft = false;
   /** The events that wait, each with the number of those that it counts as. */
@@ -56,10 +65,12 @@ export class LoopRun extends Work {
   #settle!: { resolve(result: LoopResult | undefined): void; reject(error: unknown): void };
   readonly #abort = (): void => this.stop();
 
-  constructor(prepared: NativeLoopRun, parties: Parties, signal: AbortSignalLike | undefined) {
-    super();
-    this.#prepared = prepared;
-    this.#questions = new Questions(parties);
+  /** A run with that input, which is JSON. `streams`: its events are wanted. */
+  constructor(door: Door, input: string, streams: boolean, parties: Parties, signal: AbortSignalLike | undefined) {
+    this.#door = door;
+    this.#input = input;
+    this.#streams = streams;
+    this.#questions = new Questions(parties, (...answer) => door.ask('answer', [this.#number, ...answer]), (...output) => door.ask('output', [this.#number, ...output]));
     this.#signal = signal;
     this.#ended = new Promise((resolve, reject) => {
       this.#settle = { resolve, reject };
@@ -75,15 +86,26 @@ export class LoopRun extends Work {
     if (signal?.aborted === true) this.#isStopped = true;
     else if (signal !== undefined) watch(signal, this.#abort);
     this.#hasBegun = true;
-    const number = native.beginLoop(bridge, this.#prepared, this.#isStopped);
-    this.#questions.run = number;
-    this.began(number);
+    const heard = (kind: string, number: number, message: unknown): void => {
+      try {
+        this.#heard(kind, number, message);
+      } catch (failure) {
+        this.#finish({ error: { thrown: failure } });
+      }
+    };
+    const call = this.#door.call<Out>('run', [this.#number, this.#input, this.#isStopped, this.#streams, heard]);
+    void call.then(
+      ([json, files]) => {
+        this.#result = { ...(JSON.parse(json) as LoopResult), files: filesOf(files) };
+        this.#finish({});
+      },
+      (refused: unknown) => this.#finish({ error: { thrown: typeof refused === 'number' ? this.#questions.thrown(refused) : refused } }),
+    );
   }
 
   /** The result of a run without events. */
   awaited(): Promise<LoopResult> {
     this.#isAwaited = true;
-    this.hold(true);
     // Another promise: this one's rejection is handled.
     return this.#ended.then((result) => result as LoopResult);
   }
@@ -91,7 +113,7 @@ export class LoopRun extends Work {
   /** Ends the run, with the reason `cancelled`. */
   stop(): void {
     this.#isStopped = true;
-    this.cancel();
+    if (this.#hasBegun && !this.#isOver) this.#door.ask('cancel', [this.#number]);
   }
 
   /** The result, when the last event was read. */
@@ -133,44 +155,27 @@ export class LoopRun extends Work {
     this.#serve();
   }
 
-  protected heard(kind: NewsKind, number: number, message: unknown): void {
+  #heard(kind: string, number: number, message: unknown): void {
     switch (kind) {
-      case NewsKind.Event:
-        this.#event(message as [LoopEvent, FileOut[]], number);
+      case 'event':
+        this.#event(message as Out, number);
         return;
-      case NewsKind.Generate:
-        this.#questions.generate(number, (message as [object])[0]);
+      case 'generate':
+        this.#questions.generate(number, JSON.parse(message as string) as object);
         return;
-      case NewsKind.Next:
+      case 'next':
         this.#questions.next(number);
         return;
-      case NewsKind.Execute:
+      case 'execute':
         this.#questions.execute(number, message as InputOut);
         return;
-      case NewsKind.Dropped:
+      default:
         this.#questions.drop(number);
-        return;
-      case NewsKind.Ended: {
-        const [fields, files] = message as [LoopResult, FileOut[]];
-        this.#result = { ...fields, files: filesOf(files) };
-        this.#finish({});
-        return;
-      }
-      case NewsKind.Raised:
-        this.#finish({ error: { thrown: this.#questions.thrown(number) } });
-        return;
-      default: {
-        const [kind, text] = message as [Misuse['kind'], string];
-        this.#finish({ error: { thrown: misuse({ kind, message: text }) } });
-      }
     }
   }
 
-  protected broke(failure: unknown): void {
-    this.#finish({ error: { thrown: failure } });
-  }
-
-  #event([event, files]: [LoopEvent, FileOut[]], count: number): void {
+  #event([json, files]: Out, count: number): void {
+    const event = JSON.parse(json) as LoopEvent;
     if (event.type === 'result') {
       const { stdout, stderr, exit_code: exitCode } = event.result as unknown as ResultJson;
       event.result = resultOf({ stdout, stderr, exitCode }, files);
@@ -185,7 +190,7 @@ export class LoopRun extends Work {
 
   /** Events that count as so many are out of the way. */
   #forget(count: number): void {
-    if (this.number !== 0) native.readLoopEvents(bridge, this.number, count);
+    this.#door.ask('read', [this.#number, count]);
   }
 
   /** Serves the readers that wait. The event loop waits with them. */
@@ -205,10 +210,20 @@ export class LoopRun extends Work {
         else reader?.reject(error.thrown);
       }
     }
-    if (!this.#isAwaited) this.hold(this.#readers.length > 0);
+    if (!this.#isAwaited) this.#hold(this.#readers.length > 0);
+  }
+
+  /** Has the event loop wait for a reader, or not. */
+  #hold(holds: boolean): void {
+    if (this.#holds === holds) return;
+    this.#holds = holds;
+    native.holdEventLoop(bridge, holds);
   }
 
   #finish(end: { error?: { thrown: unknown } }): void {
+    if (this.#isOver) return;
+    this.stop();
+    this.#isOver = true;
     if (this.#signal !== undefined) unwatch(this.#signal, this.#abort);
     this.#questions.end();
     if (this.#end === undefined) this.#end = end;

@@ -5,16 +5,14 @@
 
 import type { AbortSignalLike } from '../../index.js';
 import type { LoopEvent, LoopResult } from '../../executors.js';
-import { bridge, native } from '../bridge.js';
+import { Door } from '../door.js';
 import { misuse } from '../misuse.js';
-import type { Misuse, NativeLoop, NativeLoopRun, NativeTraits } from '../native.js';
 import { type Bag, EMPTY, object, option, optional, readSignal, refuseUnknownNames, wrongType } from '../options.js';
-import { readFiles, wellFormed } from './data.js';
+import { fileIn, readFiles, wellFormed } from './data.js';
 import { json } from './json.js';
 import { LoopRun } from './loop-run.js';
-import { LibraryExecutor, nativeExecutor } from './program.js';
+import { LibraryExecutor, type Traits } from './library.js';
 import type { Parties } from './questions.js';
-import { IsolateCodeExecutor } from './isolate.js';
 
 const IN_JSON = {
   instruction: 'string',
@@ -37,7 +35,7 @@ const DELIMITERS = [
 const left = new FinalizationRegistry<LoopRun>((run) => run.leave());
 
 export class CodeLoop {
-  readonly #native: NativeLoop;
+  readonly #door: Door;
   readonly #parties: Parties;
 
   constructor(options: unknown) {
@@ -49,38 +47,34 @@ export class CodeLoop {
     this.#parties = { generate: model, execute };
     const files = option(bag, 'files');
     if (files === null) wrongType('files', 'an array of files', files);
-    const known = needsNothing(executor) ? nativeExecutor(executor) : null;
-    const made = native.openLoop(
-      bridge,
-      readOptions(bag),
-      files === undefined ? null : readFiles(files, 'files'),
-      known,
-      known === null ? readTraits(executor) : null,
-    );
-    if (Object.hasOwn(made, 'message')) throw misuse(made as Misuse);
-    this.#native = made as NativeLoop;
+    this.#door = new Door('code-loop', {
+      options: readOptions(bag),
+      files: files === undefined ? undefined : readFiles(files, 'files').map(fileIn),
+      traits: readTraits(executor),
+    });
   }
 
   run(input: unknown, options?: unknown): Promise<LoopResult> {
     const signal = readRunOptions(options);
-    const run = new LoopRun(this.#prepare(input, false), this.#parties, signal);
+    const run = this.#prepared(input, false, signal);
     run.begin();
     return run.awaited();
   }
 
   stream(input: unknown, options?: unknown): LoopStream {
     const signal = readRunOptions(options);
-    return new LoopStream(new LoopRun(this.#prepare(input, true), this.#parties, signal));
+    return new LoopStream(this.#prepared(input, true, signal));
   }
 
   get [Symbol.toStringTag](): string {
     return 'CodeLoop';
   }
 
-  #prepare(input: unknown, streams: boolean): NativeLoopRun {
-    const prepared = native.prepareLoop(bridge, this.#native, json(input, 'the input'), streams);
-    if (Object.hasOwn(prepared, 'message')) throw misuse(prepared as Misuse);
-    return prepared as NativeLoopRun;
+  #prepared(input: unknown, streams: boolean, signal: AbortSignalLike | undefined): LoopRun {
+    const text = json(input, 'the input');
+    // A run checks its input itself, and begins with the first event that is read.
+    if (streams) this.#door.ask('check', [text]);
+    return new LoopRun(this.#door, text, streams, this.#parties, signal);
   }
 }
 
@@ -132,23 +126,10 @@ function party(given: unknown, name: string, method: string, expected: string): 
   return typeof given === 'function' && name === 'executor' ? given : wrongType(name, expected, given);
 }
 
-/** Whether the native side runs the calls of an executor by itself: nothing of it is the caller's. */
-function needsNothing(executor: unknown): executor is LibraryExecutor {
-  return (
-    keepsTime(executor) &&
-    !(executor instanceof IsolateCodeExecutor) &&
-    inherits(executor, ['stateful', 'errorRetryAttempts', 'codeBlockDelimiters'])
-  );
-}
-
 /** Whether an executor is one of the library, which ends its calls when their time is over. */
-function keepsTime(executor: unknown): executor is LibraryExecutor {
-  return executor instanceof LibraryExecutor && inherits(executor, ['executeCode', 'timeoutMs']);
-}
-
-/** Whether nothing of those names was replaced in an executor of the library. */
-function inherits(executor: LibraryExecutor, names: readonly string[]): boolean {
-  return names.every((name) => {
+function keepsTime(executor: unknown): boolean {
+  if (!(executor instanceof LibraryExecutor)) return false;
+  return ['executeCode', 'timeoutMs'].every((name) => {
     let owner: object | null = executor;
     while (owner !== null && !Object.hasOwn(owner, name)) owner = Object.getPrototypeOf(owner) as object | null;
     return owner === LibraryExecutor.prototype;
@@ -156,7 +137,7 @@ function inherits(executor: LibraryExecutor, names: readonly string[]): boolean 
 }
 
 /** The properties of an executor of the caller's that the loop asks for. */
-function readTraits(executor: unknown): NativeTraits {
+function readTraits(executor: unknown): Traits {
   const read = (name: string): unknown => option(executor as Bag, name);
   const [stateful, attempts, time] = [read('stateful') ?? false, read('errorRetryAttempts') ?? 2, read('timeoutMs')];
   if (typeof stateful !== 'boolean') wrongType('executor.stateful', 'a boolean', stateful);
@@ -165,23 +146,15 @@ function readTraits(executor: unknown): NativeTraits {
     throw misuse({ kind: 'range', message: `executor.errorRetryAttempts must be a whole number of at least 0, got ${attempts}` });
   }
   if (time !== undefined && time !== null && typeof time !== 'number') return wrongType('executor.timeoutMs', 'a number or null', time);
-  const traits = {
-    // The native side reads `timeoutMs` even if it is not given: from no polluted prototype.
-    __proto__: null,
-    stateful,
-    attempts: Math.min(attempts, 0xffff_ffff),
-    keepsTime: keepsTime(executor),
-    delimiters: readPairs(read('codeBlockDelimiters') ?? DELIMITERS, 'executor.codeBlockDelimiters'),
-  } as NativeTraits;
-  if (time !== null) traits.timeoutMs = time ?? 30_000;
-  return traits;
+  const delimiters = readPairs(read('codeBlockDelimiters') ?? DELIMITERS, 'executor.codeBlockDelimiters');
+  return [stateful, Math.min(attempts, 0xffff_ffff), time === undefined ? 30_000 : time, keepsTime(executor), delimiters];
 }
 
-function readPairs(given: unknown, place: string): string[][] {
+function readPairs(given: unknown, place: string): [string, string][] {
   if (!Array.isArray(given)) wrongType(place, 'an array of pairs of strings', given);
   return Array.from(given as unknown[], (pair) => {
     if (!Array.isArray(pair) || pair.length !== 2) wrongType(place, 'an array of pairs of strings', given);
-    return (pair as unknown[]).map((text) => (typeof text === 'string' ? wellFormed(text, place) : wrongType(place, 'an array of pairs of strings', given)));
+    return (pair as unknown[]).map((text) => (typeof text === 'string' ? wellFormed(text, place) : wrongType(place, 'an array of pairs of strings', given))) as [string, string];
   });
 }
 

@@ -5,8 +5,7 @@
 
 import { AsyncResource } from 'node:async_hooks';
 
-import { bridge, native } from '../bridge.js';
-import { type FileOut, filesOf, outputBytes, readResult } from './data.js';
+import { type FileOut, fileIn, filesOf, outputBytes, readResult } from './data.js';
 import { json } from './json.js';
 import { Pieces } from './pieces.js';
 import { refusal, told } from './refusal.js';
@@ -33,17 +32,22 @@ interface Iterator {
 /** An input as the native side gives it, with the place of its call. */
 export type InputOut = [code: string, language: string, files: FileOut[], executionId: string | null, invocationId: string, turn: number, attempt: number];
 
+/** Tells the native side something, which begins with the number of a question. */
+type Tell = (number: number, ...rest: unknown[]) => unknown;
+
 export class Questions {
   readonly #parties: Parties;
-  /** The native side's number of the run. */
-  run = 0;
+  readonly #answer: Tell;
+  readonly #output: Tell;
   readonly #async = new AsyncResource('isolane.loop', { requireManualDestroy: true });
   readonly #tasks = new Map<number, Task>();
   /** The exceptions of the model, by the numbers of questions. */
   readonly #thrown = new Map<number, unknown>();
 
-  constructor(parties: Parties) {
+  constructor(parties: Parties, answer: Tell, output: Tell) {
     this.#parties = parties;
+    this.#answer = answer;
+    this.#output = output;
   }
 
   /** Asks the model. */
@@ -104,10 +108,10 @@ export class Questions {
       }
       if (isStream(reply)) {
         task.stream = iteratorOf(reply);
-        native.answerStream(bridge, this.run, number);
+        this.#answer(number, 'stream');
       } else {
         this.#tasks.delete(number);
-        native.answerParts(bridge, this.run, number, json(reply, 'the reply of the model'));
+        this.#answer(number, 'parts', json(reply, 'the reply of the model'));
       }
     } catch (thrown) {
       this.#modelThrew(number, thrown);
@@ -130,8 +134,8 @@ export class Questions {
       if (next.done === true) {
         task.stream = undefined;
         task.pieces.end();
-        native.endParts(bridge, this.run, number);
-      } else native.answerParts(bridge, this.run, number, task.pieces.next(await next.value));
+        this.#answer(number, 'end');
+      } else this.#answer(number, 'parts', task.pieces.next(await next.value));
     } catch (thrown) {
       this.#modelThrew(number, thrown);
     }
@@ -139,13 +143,13 @@ export class Questions {
 
   #modelThrew(number: number, thrown: unknown): void {
     this.#thrown.set(number, thrown);
-    native.modelThrew(bridge, this.run, number);
+    this.#answer(number, 'raised');
   }
 
   async #execute(number: number, task: Task, input: InputOut): Promise<void> {
     const [code, language, files, executionId, invocationId, turn, attempt] = input;
     const output = (isStdout: boolean) => (bytes: unknown) => {
-      native.executionOutput(bridge, this.run, number, isStdout, outputBytes(bytes, 'output'));
+      this.#output(number, isStdout, outputBytes(bytes, 'output'));
     };
     const { signal } = task.controller;
     const context = { invocationId, turn, attempt, signal, stdout: output(true), stderr: output(false) };
@@ -153,7 +157,7 @@ export class Questions {
       const given = { code, language, inputFiles: filesOf(files), executionId };
       this.#executed(number, await this.#parties.execute(context, given));
     } catch (thrown) {
-      native.refuseExecution(bridge, this.run, number, ...refusal(thrown));
+      this.#answer(number, 'refused', ...refusal(thrown));
     } finally {
       if (this.#tasks.get(number) === task) this.#tasks.delete(number);
     }
@@ -162,9 +166,10 @@ export class Questions {
   /** Answers with what an executor returned. The program has run: if it is no result, there is no other attempt. */
   #executed(number: number, returned: unknown): void {
     try {
-      native.answerExecution(bridge, this.run, number, readResult(returned, 'the result of an executor'));
+      const { stdout, stderr, files, exitCode } = readResult(returned, 'the result of an executor');
+      this.#answer(number, 'executed', [stdout, stderr, files.map(fileIn), exitCode ?? null]);
     } catch (thrown) {
-      native.refuseExecution(bridge, this.run, number, 'bad_input', `the executor failed: ${told(thrown)}`);
+      this.#answer(number, 'refused', 'bad_input', `the executor failed: ${told(thrown)}`);
     }
   }
 }

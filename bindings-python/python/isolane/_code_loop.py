@@ -4,7 +4,8 @@ until it answers.
 In: a model, an executor and options; then a text or contents. Out: events as they happen, and one
 result. The loop itself is native. It asks for what is of Python: `_Run` calls the model and the
 executor on the event loop of the caller, and functions that are no coroutine functions on threads
-of their own.
+of their own. Each run has one function, which hears the news of the native half; answers are asks
+of the door.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ import collections
 import contextlib
 import contextvars
 import inspect
+import itertools
 import json
 import threading
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
@@ -21,8 +23,7 @@ from dataclasses import dataclass
 from types import TracebackType
 from typing import Any, Literal, Protocol, TypeAlias, TypedDict, cast, final
 
-from . import _isolane
-from ._bridge import bridge_of
+from ._door import Door, DoorCall, as_error
 from ._executor_call import run_here
 from ._executor_data import (
     CodeExecutionResult,
@@ -30,15 +31,13 @@ from ._executor_data import (
     ExecutorError,
     InvocationContext,
     NativeFile,
-    NativeInput,
     Outcome,
     input_of,
     native_files,
     native_result,
 )
-from ._executors import TIMEOUT_MS, NativeExecutor
+from ._executors import TIMEOUT_MS, LibraryExecutor
 from ._futures import on_loop
-from ._isolate_executor import IsolateCodeExecutor
 
 Reason: TypeAlias = Literal["answered", "max_turns", "cancelled"]
 """Why a run is over."""
@@ -163,12 +162,12 @@ class LoopResult:
 class CodeLoop:
     """A model with an executor for its code. Runs share nothing but these two."""
 
-    __slots__ = ("_execute", "_generate", "_native", "_options", "_traits")
+    __slots__ = ("_door", "_execute", "_generate")
 
     def __init__(
         self,
         model: Model,
-        executor: CodeExecutor | NativeExecutor | Callable[..., Any],
+        executor: CodeExecutor | LibraryExecutor | Callable[..., Any],
         *,
         instruction: str | None = None,
         max_turns: int | None = None,
@@ -205,15 +204,14 @@ class CodeLoop:
             "as_text": as_text,
             "max_output_bytes": max_output_bytes,
         }
-        if files is not None:
-            options["files"] = [ExecFile(*file).to_json() for file in native_files(files, "files")]
-        self._options = _dumps(options, "an option")
+        given: dict[str, Any] = {
+            "options": _dumps(options, "an option"),
+            "files": None if files is None else native_files(files, "files"),
+        }
         generate = getattr(model, "generate", None)
         if not callable(generate):
             raise TypeError(f"model must have a method generate, got {type(model).__name__}")
         self._generate: Callable[..., Any] = generate
-        self._native: _isolane.CodeExecutor | None = None
-        self._traits: _Traits | None = None
         execute = getattr(executor, "execute_code", executor)
         if not callable(execute):
             got = type(executor).__name__
@@ -221,11 +219,8 @@ class CodeLoop:
                 f"executor must have a method execute_code, or be a function, got {got}"
             )
         self._execute: Callable[..., Any] = execute
-        if _is_native(executor):
-            self._native = cast(NativeExecutor, executor)._native
-        else:
-            self._traits = _traits_of(executor)
-        _isolane.check_loop(self._options, self._native, self._traits)
+        given["traits"] = _traits_of(executor)
+        self._door = Door("code-loop", given, as_error=_model_error)
 
     async def run(self, input: str | Sequence[Content]) -> LoopResult:
         """Runs until the model answers without code, or has no turn left. Cancelling the task ends
@@ -287,7 +282,7 @@ class LoopStream(AsyncIterator[LoopEvent]):
 
     def cancel(self) -> None:
         """Ends the run, with the reason `cancelled`. The events until then can be read."""
-        self._run.native.cancel()
+        self._run.cancel()
 
     async def aclose(self) -> None:
         """Ends the run, and the stream. May be called again."""
@@ -325,28 +320,12 @@ _Traits: TypeAlias = tuple[bool, int, "float | None", bool, list[tuple[str, str]
 _DELIMITERS = [(f"```{language}\n", "\n```") for language in ("tool_code", "python")]
 
 
-def _is_native(executor: Any) -> bool:
-    """Whether an executor needs nothing of Python."""
-    names = ("stateful", "error_retry_attempts", "code_block_delimiters")
-    return (
-        _keeps_time(executor)
-        and not isinstance(executor, IsolateCodeExecutor)
-        and _inherits(executor, *names)
-    )
-
-
 def _keeps_time(executor: Any) -> bool:
-    """Whether an executor is one of the library, which ends its calls when their time is over."""
-    return isinstance(executor, NativeExecutor) and _inherits(
-        executor, "execute_code", "timeout_ms"
-    )
-
-
-def _inherits(executor: NativeExecutor, *names: str) -> bool:
-    """Whether nothing of an executor of the library was replaced."""
-    return all(
-        inspect.getattr_static(executor, name) is inspect.getattr_static(NativeExecutor, name)
-        for name in names
+    """Whether an executor is one of the library, which ends its calls when their time is over, and
+    nothing of it that matters for that was replaced."""
+    return isinstance(executor, LibraryExecutor) and all(
+        inspect.getattr_static(executor, name) is inspect.getattr_static(LibraryExecutor, name)
+        for name in ("execute_code", "timeout_ms")
     )
 
 
@@ -375,12 +354,33 @@ def _traits_of(executor: Any) -> _Traits:
     return stateful, min(attempts, 2**32 - 1), timeout_ms, _keeps_time(executor), delimiters
 
 
+class _ModelRaisedError(Exception):
+    """The model has raised the exception that is kept under a number."""
+
+    def __init__(self, number: int) -> None:
+        super().__init__(number)
+        self.number = number
+
+
+def _model_error(thrown: Any) -> BaseException:
+    return _ModelRaisedError(thrown) if isinstance(thrown, int) else as_error(thrown)
+
+
+_numbers = itertools.count(1)
+
+
 class _Run:
     """A run on the event loop of its caller."""
 
     def __init__(self, code_loop: CodeLoop, input: Any, streams: bool) -> None:
         self._loop = asyncio.get_running_loop()
-        self._bridge = bridge_of(self._loop)
+        self._door = code_loop._door
+        self._number = next(_numbers)
+        self._input = _dumps(input, "the input")
+        self._is_stream = streams
+        if streams:
+            # A run checks its input itself, and begins with the first event that is read.
+            self._door.ask("check", self._input)
         # The context variables of the caller: news arrive in those of whoever used the loop first.
         self._variables = contextvars.copy_context()
         self._generate, self._execute = code_loop._generate, code_loop._execute
@@ -396,28 +396,24 @@ class _Run:
         self.ended: asyncio.Future[LoopResult] = self._loop.create_future()
         self._arrived = asyncio.Event()
         self._is_told = False
-        self._number = self._bridge.on_notice(self._news)
-        try:
-            text = _dumps(input, "the input")
-            self.native = _isolane.LoopRun(
-                self._bridge.mailbox,
-                self._number,
-                code_loop._options,
-                text,
-                code_loop._native,
-                code_loop._traits,
-                streams,
-            )
-        except BaseException:
-            self._bridge.end_notice(self._number)
-            raise
         self._has_begun = False
+        self._is_cancelled = False
+        self._settling: asyncio.Task[None] | None = None
 
     def begin(self) -> None:
         """Begins the run."""
         if not self._has_begun:
+            call = self._door.call(
+                "run", self._number, self._input, self._is_cancelled, self._is_stream, self._news
+            )
             self._has_begun = True
-            self.native.begin()
+            self._settling = self._loop.create_task(self._settle(call))
+
+    def cancel(self) -> None:
+        """Ends the run, with the reason `cancelled`. Any thread may call this."""
+        self._is_cancelled = True
+        if self._has_begun:
+            self._door.ask("cancel", self._number)
 
     async def next_event(self) -> LoopEvent:
         """The next event. Raises the exception of the model, once, and the end of the iteration."""
@@ -431,15 +427,14 @@ class _Run:
             self._arrived.clear()
             await self._arrived.wait()
         event, count = self.events.popleft()
-        self.native.read_event(count)
+        self._door.ask("read", self._number, count)
         return event
 
     async def end(self) -> None:
         """Ends the run, and waits for a moment until nothing of it is left."""
-        self.native.cancel()
+        self.cancel()
         if not self._has_begun:
             self._has_begun = True
-            self._bridge.end_notice(self._number)
             self.ended.cancel()
         # Events that nobody reads must not hold the run up.
         self._leave_events()
@@ -454,51 +449,56 @@ class _Run:
 
     def leave(self) -> None:
         """Ends the run, from any thread, as nobody reads its events any more."""
-        self.native.cancel()
+        self.cancel()
         if not self.ended.done():
             on_loop(self._loop, self._forget)
 
     def _leave_events(self) -> None:
         for _, count in self.events:
-            self.native.read_event(count)
+            self._door.ask("read", self._number, count)
         self.events.clear()
 
     def _forget(self) -> None:
         self._leave_events()
-        if not self._has_begun:
-            self._bridge.end_notice(self._number)
         for number in tuple(self._tasks):
             self._drop(number)
 
-    def _news(self) -> None:
-        for kind, number, what in self.native.take():
-            if kind == "event":
-                self.events.append((_event(*what), number))
-                self._arrived.set()
-            elif kind == "generate":
-                self._start(number, self._generate_reply(number, json.loads(what)))
-            elif kind == "next":
-                self._start(number, self._next_part(number))
-            elif kind == "execute":
-                self._dropped[number] = threading.Event()
-                self._start(number, self._execute_code(number, *what))
-            elif kind == "dropped":
-                self._drop(number)
-            else:
-                self._finish(kind, number, what)
+    def _news(self, kind: str, number: int, what: Any) -> None:
+        """Hears a piece of news of the native half."""
+        if kind == "event":
+            self.events.append((_event(*what), number))
+            self._arrived.set()
+        elif kind == "generate":
+            self._start(number, self._generate_reply(number, json.loads(what)))
+        elif kind == "next":
+            self._start(number, self._next_part(number))
+        elif kind == "execute":
+            self._dropped[number] = threading.Event()
+            self._start(number, self._execute_code(number, *what))
+        else:
+            self._drop(number)
 
-    def _finish(self, kind: str, number: int, what: Any) -> None:
-        self._bridge.end_notice(self._number)
-        raised = self._raised.pop(number, None) if kind == "raised" else None
+    async def _settle(self, call: DoorCall) -> None:
+        """Waits for the end of the run, and keeps it."""
+        try:
+            result, error = _result(*await call), None
+        except asyncio.CancelledError:
+            # The event loop closes.
+            self.ended.cancel()
+            raise
+        except _ModelRaisedError as raised:
+            result, error = None, self._raised.pop(raised.number)
+        except Exception as raised:
+            result, error = None, raised
         self._raised.clear()
         self._arrived.set()
         if self.ended.done():
             return
-        if kind == "ended":
-            self.result = _result(*what)
-            self.ended.set_result(self.result)
+        if error is None:
+            assert result is not None, "a run without an error has a result"
+            self.result = result
+            self.ended.set_result(result)
         else:
-            error = RuntimeError(what) if raised is None else raised
             if isinstance(error, (StopIteration, StopAsyncIteration, asyncio.CancelledError)):
                 wrapped = RuntimeError(f"the model raised {type(error).__name__}")
                 wrapped.__cause__ = error
@@ -533,9 +533,9 @@ class _Run:
             reply = await _call(self._generate, **request)
             if _is_async(reply) or hasattr(reply, "__next__"):
                 self._streams[number] = aiter(reply) if _is_async(reply) else reply
-                self.native.stream(number)
+                self._answer(number, "stream")
             else:
-                self.native.answer(number, _dumps(reply, "the reply of the model"))
+                self._answer(number, "parts", _dumps(reply, "the reply of the model"))
         except BaseException as raised:
             self._model_raised(number, raised)
 
@@ -547,36 +547,50 @@ class _Run:
             else:
                 part = await _on_thread(next, stream, _END)
             if part is _END:
-                self.native.end_stream(number)
+                self._answer(number, "end")
             else:
-                self.native.answer(number, _dumps(part, "a part of the model"))
+                self._answer(number, "parts", _dumps(part, "a part of the model"))
         except BaseException as raised:
             self._model_raised(number, raised)
 
     def _model_raised(self, number: int, raised: BaseException) -> None:
         self._raised[number] = raised
-        self.native.raised(number)
+        self._answer(number, "raised")
         if not isinstance(raised, Exception):
             raise raised
 
+    def _answer(self, number: int, kind: str, *rest: Any) -> None:
+        """Answers a question."""
+        self._door.ask("answer", self._number, number, kind, *rest)
+
     async def _execute_code(
-        self, number: int, fields: NativeInput, place: tuple[str, int, int]
+        self,
+        number: int,
+        code: str,
+        language: str,
+        files: list[NativeFile],
+        execution_id: str | None,
+        *place: Any,
     ) -> None:
-        native, dropped = self.native, self._dropped[number]
+        invocation_id, turn, attempt = place
+        door, run, dropped = self._door, self._number, self._dropped[number]
         context = InvocationContext(
-            *place,
+            invocation_id,
+            turn,
+            attempt,
             cancelled=dropped.is_set,
-            stdout=lambda data: native.output(number, True, bytes(memoryview(data))),
-            stderr=lambda data: native.output(number, False, bytes(memoryview(data))),
+            stdout=lambda data: door.ask("output", run, number, True, bytes(memoryview(data))),
+            stderr=lambda data: door.ask("output", run, number, False, bytes(memoryview(data))),
         )
+        given = input_of((code, language, files, execution_id))
         try:
-            self._executed(number, await _call(self._execute, context, input_of(fields)))
+            self._executed(number, await _call(self._execute, context, given))
         except ExecutorError as error:
             kind = error.kind if isinstance(error.kind, str) else "other"
-            native.refused(number, kind, _told(error, ""))
+            self._answer(number, "refused", kind, _told(error, ""))
         except BaseException as raised:
             told = _told(raised, type(raised).__name__)
-            native.refused(number, "other", f"the executor failed: {told}")
+            self._answer(number, "refused", "other", f"the executor failed: {told}")
             if not isinstance(raised, Exception):
                 raise
         finally:
@@ -586,26 +600,13 @@ class _Run:
         """Answers with what an executor returned. The program has run: if it is no result, there is
         no other attempt."""
         try:
-            result = native_result(returned)
-            _check_names(result[2])
-            self.native.executed(number, result)
+            self._answer(number, "executed", native_result(returned))
         except Exception as raised:
             told = _told(raised, type(raised).__name__)
-            self.native.refused(number, "bad_input", f"the executor failed: {told}")
+            self._answer(number, "refused", "bad_input", f"the executor failed: {told}")
 
 
 _END = object()
-
-
-def _check_names(files: list[NativeFile]) -> None:
-    """Raises if later programs could not be given the files. A loop checks those that it is given;
-    of two with one name it keeps the newer one."""
-    names = {name for name, _, _ in files}
-    options = {"files": [{"name": name, "content": ""} for name in sorted(names)]}
-    try:
-        _isolane.check_loop(json.dumps(options), None, (False, 1, None, False, _DELIMITERS))
-    except TypeError as error:
-        raise TypeError(f"output_files: {error}") from None
 
 
 def _told(raised: BaseException, unsaid: str) -> str:

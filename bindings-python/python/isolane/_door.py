@@ -1,4 +1,4 @@
-"""The way into every system: environments, notebooks and those that follow.
+"""The way into every system: environments, notebooks, executors and those that follow.
 
 In: options and arguments as the caller wrote them, with functions and awaitables. Out: a handle on
 a system, whose calls can be awaited or waited for, and ended, and whose answers are there at once.
@@ -8,10 +8,11 @@ The native side checks everything and words all messages.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import inspect
 import weakref
 from collections.abc import Awaitable, Callable, Generator, Mapping
-from typing import Any, TypeAlias, final
+from typing import TYPE_CHECKING, Any, TypeAlias, final
 
 from . import _isolane
 from ._bridge import Bridge, bridge_of
@@ -19,9 +20,12 @@ from ._errors import SandboxError
 from ._execution import Execution
 from ._isolane import Message
 from ._result import CodeExecutionResult
-from ._run import Run
+from ._run import CALLS, Run
 from ._runtime import FOLDER, Runtime
 from ._sync import close_loop, outside_of_loops, wait
+
+if TYPE_CHECKING:
+    from ._host_sessions import HostSessions
 
 AsError: TypeAlias = Callable[[Any], BaseException]
 """Makes the exception of a thrown value."""
@@ -76,6 +80,13 @@ class _Call(Run):
             if isinstance(raised, (KeyboardInterrupt, SystemExit)):
                 raise
 
+    def ignores(self, kind: str, is_large: bool) -> bool:
+        # What the call told before its end is heard, also if the message was read after that.
+        return super().ignores(kind, is_large and kind not in CALLS)
+
+    def _is_awaited(self, kind: str, what: int) -> bool:
+        return super()._is_awaited(kind, what) if kind not in CALLS else not self.terminating
+
     def adopted(self) -> None:
         self.remote.lose_host(False)
 
@@ -106,6 +117,7 @@ class Door:
         options: Mapping[str, Any],
         runtime: Runtime | None = None,
         as_error: AsError = as_error,
+        sessions: HostSessions | None = None,
     ) -> None:
         """Opens the system with that name.
 
@@ -114,10 +126,12 @@ class Door:
             options: The options that are given, without the runtime.
             runtime: The runtime of the system's runs.
             as_error: Makes the exception of a thrown value.
+            sessions: Opens the sessions of the system that see values of the caller.
         """
         if runtime is not None and not isinstance(runtime, Runtime):
             raise TypeError(f"runtime must be a Runtime, got {type(runtime).__name__}")
         self._as_error = as_error
+        self._sessions = sessions
         # The runs that last as long as the system: functions among the options belong to the first.
         self._lasting: weakref.WeakSet[Run] = weakref.WeakSet()
         bridge = _running_bridge() or Bridge()
@@ -135,6 +149,7 @@ class Door:
                 number,
                 self._run,
                 dict(options),
+                None if sessions is None else weakref.ref(sessions),
             )
         except BaseException:
             self._run.failed()
@@ -159,6 +174,12 @@ class Door:
             finally:
                 close_loop(bridge)
         return _value_of(result, self._as_error, read)
+
+    def wait_for(self, method: str, *args: Any) -> Any:
+        """As `call_sync`, for a call that needs nothing of Python: also while an event loop is
+        running on this thread."""
+        bridge = Bridge()
+        return _value_of(wait(bridge, self._begin(bridge, method, args)), self._as_error, None)
 
     def register(self, method: str, *args: Any) -> None:
         """Begins a call that lasts as long as the system, with or without an event loop."""
@@ -186,7 +207,8 @@ class Door:
         number = bridge.number()
         try:
             # The native side says the same of it.
-            remote, _ = self._native.call(bridge.mailbox, number, run, method, args)
+            with self._sessions.during(bridge) if self._sessions else contextlib.nullcontext():
+                remote, _ = self._native.call(bridge.mailbox, number, run, method, args)
         except BaseException:
             run.failed()
             raise

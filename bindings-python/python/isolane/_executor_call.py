@@ -1,26 +1,21 @@
 """Calls of executors on the event loop that made them.
 
-In: a call that the native half has started. Out: its live output, handed to the context's
+In: a method of an executor and its arguments. Out: its live output, handed to the context's
 receivers, and its result. The loop never blocks for a call.
 """
 
 from __future__ import annotations
 
 import asyncio
-import contextvars
 import sys
 from collections.abc import Callable, Coroutine
-from typing import Any, TypeAlias, TypeVar
+from typing import Any, TypeVar
 
-from ._bridge import Bridge, bridge_of
-from ._executor_data import InvocationContext, error_of, never
-from ._isolane import ExecutorCall
+from ._door import Door, DoorCall, as_error
+from ._executor_data import ExecutorError, InvocationContext, error_of, never
 from ._sync import outside_of_loops
 
 Value = TypeVar("Value")
-
-Begin: TypeAlias = Callable[[Bridge, int], ExecutorCall]
-"""Starts a call, whose news are notices of that number."""
 
 # How long a cancelled call is waited for, so that nothing of it outlives the program.
 _MOST_WAIT_S = 1.0
@@ -29,49 +24,59 @@ _MOST_WAIT_S = 1.0
 _LOOK_S = 0.02
 
 
-async def finish(begin: Begin, context: InvocationContext | None = None) -> Any:
-    """Starts a call and waits for its end. Cancelling the task ends the call.
+def executor_error(thrown: Any) -> ExecutorError:
+    """The error of a call: a list of its kind and its message, or another failure of the
+    library."""
+    if isinstance(thrown, list):
+        kind, message = thrown
+        return error_of((kind, message))
+    return ExecutorError("other", str(as_error(thrown)))
+
+
+async def finish(
+    door: Door, method: str, context: InvocationContext | None = None, *args: Any
+) -> Any:
+    """Begins a call and waits for its end. Cancelling the task ends the call.
+
+    Args:
+        door: The executor.
+        method: The method. With a context, the context is its first argument.
+        context: The context of the call.
+        args: The other arguments.
 
     Raises:
         ExecutorError: the program did not start, or the call was cancelled by its context.
         Whatever a receiver or `cancelled` of the context raises.
     """
-    context = InvocationContext() if context is None else context
+    if context is None:
+        return await _ended(door.call(method, *args))
     if not callable(context.cancelled):
         got = type(context.cancelled).__name__
         raise TypeError(f"cancelled must be a function, got {got}")
-    # News arrive in the context variables of whoever used the event loop first.
-    variables = contextvars.copy_context()
-    loop = asyncio.get_running_loop()
-    bridge = bridge_of(loop)
-    ended: asyncio.Future[tuple[bool, Any]] = loop.create_future()
     failed: list[BaseException] = []
 
-    def news() -> None:
-        outputs, end = call.take()
-        try:
-            if not failed:
-                for is_stdout, data in outputs:
-                    receive = context.stdout if is_stdout else context.stderr
-                    if receive is not None:
-                        variables.run(receive, data)
-        except BaseException as raised:
-            failed.append(raised)
-            call.cancel()
-            if not isinstance(raised, Exception):
-                raise
-        finally:
-            if end is not None:
-                bridge.end_notice(number)
-                if not ended.done():
-                    ended.set_result(end)
+    def receiver(receive: Callable[[bytes], object] | None) -> Callable[[bytes], None] | None:
+        if receive is None:
+            return None
 
-    number = bridge.on_notice(news)
-    try:
-        call = begin(bridge, number)
-    except BaseException:
-        bridge.end_notice(number)
-        raise
+        def received(data: bytes) -> None:
+            try:
+                if not failed:
+                    receive(data)
+            except BaseException as raised:
+                failed.append(raised)
+                raise
+
+        return received
+
+    given = {
+        "invocationId": context.invocation_id,
+        "turn": context.turn,
+        "attempt": context.attempt,
+        "stdout": receiver(context.stdout),
+        "stderr": receiver(context.stderr),
+    }
+    call = door.call(method, given, *args)
 
     async def watch_it() -> None:
         try:
@@ -80,25 +85,40 @@ async def finish(begin: Begin, context: InvocationContext | None = None) -> Any:
                 await asyncio.sleep(_LOOK_S)
         except Exception as raised:
             failed.append(raised)
-        call.cancel()
+        call.terminate()
 
-    watch = None if context.cancelled is never else loop.create_task(watch_it())
+    watch = None if context.cancelled is never else asyncio.create_task(watch_it())
     try:
-        # The future goes on when the task is cancelled.
-        ok, value = await asyncio.shield(ended)
-    except asyncio.CancelledError:
-        call.cancel()
-        await asyncio.wait([ended], timeout=_MOST_WAIT_S)
-        raise
+        value = await _ended(call)
+    except ExecutorError:
+        if not failed:
+            raise
     finally:
         if watch is not None:
             watch.cancel()
     if failed:
-        # The frame of `news` would hold the exception, which holds the frame.
+        # The frames of the receivers would hold the exception, which holds the frames.
         raise failed.pop()
-    if not ok:
-        raise error_of(value)
     return value
+
+
+async def _ended(call: DoorCall) -> Any:
+    """The value of a call. When the task is cancelled, it waits for a moment for the end."""
+
+    async def value() -> Any:
+        return await call
+
+    ended = asyncio.create_task(value())
+    try:
+        # The task goes on when this one is cancelled.
+        return await asyncio.shield(ended)
+    except asyncio.CancelledError:
+        call.terminate()
+        await asyncio.wait([ended], timeout=_MOST_WAIT_S)
+        if ended.done() and not ended.cancelled():
+            # Nobody asks for it any more.
+            ended.exception()
+        raise
 
 
 def run_here(blocking: str, other: str, work: Callable[[], Coroutine[Any, Any, Value]]) -> Value:

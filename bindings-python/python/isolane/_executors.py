@@ -1,23 +1,28 @@
-"""Executors of the library whose calls need nothing of Python: subprocesses and containers."""
+"""Executors of the library: subprocesses, containers, confined subprocesses.
+
+In: options and inputs. Out: results. The native side checks all options and words all messages.
+"""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from pathlib import Path
-from typing import Any, Literal, TypeAlias, cast
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
-from . import _isolane
-from ._executor_call import Begin, finish, run_here
+from ._door import Door
+from ._executor_call import executor_error, finish, run_here
 from ._executor_data import (
     CodeExecutionInput,
     CodeExecutionResult,
-    ExecutorError,
     InvocationContext,
     context_of,
     native_input,
     result_of,
 )
+
+if TYPE_CHECKING:
+    from ._host_sessions import HostSessions
+    from ._runtime import Runtime
 
 RequiredItem: TypeAlias = Literal[
     "privileges", "network", "file_system", "system_calls", "processes", "resources"
@@ -27,20 +32,24 @@ RequiredItem: TypeAlias = Literal[
 Context: TypeAlias = InvocationContext | Mapping[str, Any] | None
 Input: TypeAlias = CodeExecutionInput | Mapping[str, Any]
 
-_FOLDER = Path(__file__).parent
-
 # The times and bytes that are the defaults of all executors.
 TIMEOUT_MS = 30_000
 OUTPUT_LIMIT_BYTES = 1 << 20
 
 
-class NativeExecutor:
-    """An executor of the native half."""
+class LibraryExecutor:
+    """An executor of the library."""
 
-    __slots__ = ("_native",)
+    __slots__ = ("_door",)
 
-    def __init__(self, native: _isolane.CodeExecutor) -> None:
-        self._native = native
+    def __init__(
+        self,
+        system: str,
+        options: Mapping[str, Any],
+        runtime: Runtime | None = None,
+        sessions: HostSessions | None = None,
+    ) -> None:
+        self._door = Door(system, options, runtime, executor_error, sessions)
 
     async def execute_code(self, ctx: Context, input: Input) -> CodeExecutionResult:
         """Runs the code of the input to its end. Cancelling the task ends the program.
@@ -54,9 +63,9 @@ class NativeExecutor:
             TypeError, ValueError: a field has not its type.
         """
         context = context_of(ctx)
-        fields = native_input(input)
-        result = await finish(self._begin(context, fields), context)
-        return result_of(result)
+        code, language, files, execution_id = native_input(input)
+        given = {"code": code, "language": language, "files": files, "executionId": execution_id}
+        return result_of(await finish(self._door, "execute", context, given))
 
     def execute_code_sync(self, ctx: Context, input: Input) -> CodeExecutionResult:
         """As `execute_code`, and waits for the result.
@@ -69,40 +78,33 @@ class NativeExecutor:
     @property
     def stateful(self) -> bool:
         """Whether calls with the same `execution_id` share a state."""
-        return self._native.traits()[0]
+        return self._traits()[0]
 
     @property
     def error_retry_attempts(self) -> int:
         """How often the loop tries in all if the program does not start."""
-        return self._native.traits()[1]
+        return self._traits()[1]
 
     @property
     def timeout_ms(self) -> float | None:
         """The wall time of a call; `None` has no limit."""
-        return self._native.traits()[2]
+        return self._traits()[2]
 
     @property
     def code_block_delimiters(self) -> list[tuple[str, str]]:
         """The fences between which the loop finds code in a text."""
-        return self._native.traits()[4]
+        return [(opening, closing) for opening, closing in self._traits()[4]]
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__}>"
 
-    def _begin(self, context: InvocationContext, fields: Any) -> Begin:
-        place = (context.invocation_id, context.turn, context.attempt)
-        live = (context.stdout is not None, context.stderr is not None)
-
-        def begin(bridge: Any, number: int) -> _isolane.ExecutorCall:
-            try:
-                return self._native.start(bridge.mailbox, number, place, fields, live)
-            except UnicodeEncodeError as error:
-                raise ExecutorError("bad_input", f"a text is no Unicode: {error}") from None
-
-        return begin
+    def _traits(self) -> tuple[bool, int, float | None, bool, list[tuple[str, str]]]:
+        traits: tuple[bool, int, float | None, bool, list[tuple[str, str]]]
+        traits = self._door.ask("traits")
+        return traits
 
 
-class LocalCodeExecutor(NativeExecutor):
+class LocalCodeExecutor(LibraryExecutor):
     """Runs each call in a subprocess: `python3 -`, unless told otherwise.
 
     The program has a fresh working folder, a group of processes, which is killed at the end of the
@@ -137,10 +139,10 @@ class LocalCodeExecutor(NativeExecutor):
         Raises:
             TypeError, ValueError: an option is not valid.
         """
-        super().__init__(_isolane.CodeExecutor.local(_given(locals())))
+        super().__init__("local-executor", _given(locals()))
 
 
-class ContainerCodeExecutor(NativeExecutor):
+class ContainerCodeExecutor(LibraryExecutor):
     """Runs each call in a fresh container, without network, without capabilities, as nobody, on a
     file system that it cannot write to but for `/tmp`.
 
@@ -189,22 +191,17 @@ class ContainerCodeExecutor(NativeExecutor):
         Raises:
             TypeError, ValueError: an option is not valid.
         """
-        options = _given(locals())
-        if isinstance(cpus, (int, float)) and not isinstance(cpus, bool):
-            options["cpus"] = str(cpus)
-        if not isinstance(drop_capabilities, bool):
-            got = type(drop_capabilities).__name__
-            raise TypeError(f"drop_capabilities must be a boolean, got {got}")
-        options["keep_capabilities"] = not options.pop("drop_capabilities")
-        super().__init__(_isolane.CodeExecutor.container(options))
+        super().__init__("container-executor", _given(locals()))
 
     def build_run_args(self, name: str) -> list[str]:
         """The arguments of the engine for a container of that name."""
-        return self._native.build_run_args(name, None)
+        args: list[str] = self._door.ask("build_run_args", name)
+        return args
 
     def build_run_args_staged(self, name: str, folder: str | os.PathLike[str]) -> list[str]:
         """The same, with that folder as the container's working folder."""
-        return self._native.build_run_args(name, folder)
+        args: list[str] = self._door.ask("build_run_args", name, os.fspath(folder))
+        return args
 
     async def prepare(self) -> None:
         """Looks for the engine, and pulls the image if it is not there, which may take 10 minutes.
@@ -213,14 +210,14 @@ class ContainerCodeExecutor(NativeExecutor):
         Raises:
             ExecutorError: `engine_missing` or `engine_failed`.
         """
-        await finish(lambda bridge, number: self._native.prepare(bridge.mailbox, number))
+        await finish(self._door, "prepare")
 
     def prepare_sync(self) -> None:
         """As `prepare`, and waits for it."""
         run_here("prepare_sync", "prepare", self.prepare)
 
 
-class ConfinedCodeExecutor(NativeExecutor):
+class ConfinedCodeExecutor(LibraryExecutor):
     """Runs each call in a subprocess that is confined as Isolane's workers are: `python3 -`, unless
     told otherwise. It works on Linux; elsewhere each call is an error of the kind `unsupported`.
 
@@ -263,8 +260,7 @@ class ConfinedCodeExecutor(NativeExecutor):
         Raises:
             TypeError, ValueError: an option is not valid.
         """
-        worker = os.environ.get("ISOLANE_WORKER") or _FOLDER / "isolane-worker"
-        super().__init__(_isolane.CodeExecutor.confined(worker, _given(locals())))
+        super().__init__("confined-executor", _given(locals()))
 
     async def confinement(self) -> dict[str, bool | str]:
         """The confinement that a program has on this machine: each item by its name, and `memory`,
@@ -273,10 +269,8 @@ class ConfinedCodeExecutor(NativeExecutor):
         Raises:
             ExecutorError: `unsupported`, or `spawn` if there is no `isolane-worker`.
         """
-        answer = await finish(
-            lambda bridge, number: self._native.confinement(bridge.mailbox, number)
-        )
-        return cast("dict[str, bool | str]", answer)
+        confinement: dict[str, bool | str] = await finish(self._door, "confinement")
+        return confinement
 
     def confinement_sync(self) -> dict[str, bool | str]:
         """As `confinement`, and waits for it."""
@@ -284,19 +278,16 @@ class ConfinedCodeExecutor(NativeExecutor):
 
 
 def _given(options: dict[str, Any]) -> dict[str, Any]:
-    """The options among the local variables of a constructor."""
-    given = {
-        name: value
-        for name, value in options.items()
-        if name not in ("self", "__class__", "worker")
-        and (value is not None or name == "timeout_ms")
+    """The options among the local variables of a constructor, as values that cross."""
+    return {
+        name: _plain(value) for name, value in options.items() if name not in ("self", "__class__")
     }
-    env = given.pop("env", None)
-    if env is not None:
-        if not isinstance(env, Mapping):
-            raise TypeError(f"env must be a mapping of strings, got {type(env).__name__}")
-        given["env"] = list(env.items())
-    for name in ("args", "argv", "extra_args", "readable", "required"):
-        if isinstance(given.get(name), (str, bytes)):
-            raise TypeError(f"{name} must be a list, got {type(given[name]).__name__}")
-    return given
+
+
+def _plain(value: Any) -> Any:
+    """A mapping as a dict, a sequence as a list, a path as a text."""
+    if isinstance(value, Mapping):
+        return dict(value)
+    if isinstance(value, Sequence) and not isinstance(value, (str, bytes)):
+        return [os.fspath(item) if isinstance(item, os.PathLike) else item for item in value]
+    return value

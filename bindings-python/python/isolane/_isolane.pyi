@@ -1,10 +1,8 @@
 """The native half: messages, requests and events of the core."""
 
-from os import PathLike
 from pathlib import Path
 from typing import Any, Literal, final
 
-from ._executor_data import NativeInput, NativeResult
 from ._result import Outcome
 from ._run import Event
 
@@ -12,12 +10,9 @@ __all__ = [
     "REPORT_SINK",
     "Answer",
     "CellEnd",
-    "CodeExecutor",
-    "ExecutorCall",
     "Functions",
     "HostCall",
     "Kit",
-    "LoopRun",
     "Mailbox",
     "Message",
     "NativeFunction",
@@ -25,7 +20,6 @@ __all__ = [
     "Runtime",
     "Session",
     "System",
-    "check_loop",
     "check_session",
     "describe",
     "kit_function",
@@ -165,73 +159,9 @@ class Kit:
     ) -> None: ...
 
 @final
-class CodeExecutor:
-    @staticmethod
-    def local(options: dict[str, Any]) -> CodeExecutor: ...
-    @staticmethod
-    def container(options: dict[str, Any]) -> CodeExecutor: ...
-    @staticmethod
-    def confined(worker: str | PathLike[str], options: dict[str, Any]) -> CodeExecutor: ...
-    def start(
-        self,
-        mailbox: Mailbox,
-        number: int,
-        context: tuple[str, int, int],
-        input: NativeInput,
-        live: tuple[bool, bool],
-    ) -> ExecutorCall: ...
-    def traits(self) -> tuple[bool, int, float | None, bool, list[tuple[str, str]]]: ...
-    def build_run_args(self, name: str, folder: str | PathLike[str] | None) -> list[str]: ...
-    @staticmethod
-    def isolate(
-        runtime: Runtime | None,
-        own: dict[str, object] | None,
-        worker_folder: Path,
-        opener: Any,
-        options: str,
-    ) -> CodeExecutor: ...
-    def prepare(self, mailbox: Mailbox, number: int) -> ExecutorCall: ...
-    def close(self, mailbox: Mailbox, number: int) -> ExecutorCall: ...
-    def confinement(self, mailbox: Mailbox, number: int) -> ExecutorCall: ...
-
-@final
-class ExecutorCall:
-    def cancel(self) -> None: ...
-    def take(self) -> tuple[list[tuple[bool, bytes]], tuple[bool, Any] | None]: ...
-
-@final
 class CellEnd:
     def settle(self, remote: RunHandle) -> str: ...
 
-@final
-class LoopRun:
-    def __new__(
-        cls,
-        mailbox: Mailbox,
-        number: int,
-        options: str,
-        input: str,
-        executor: CodeExecutor | None,
-        traits: tuple[bool, int, float | None, bool, list[tuple[str, str]]] | None,
-        streams: bool,
-    ) -> LoopRun: ...
-    def begin(self) -> None: ...
-    def take(self) -> list[tuple[str, int, Any]]: ...
-    def read_event(self, count: int) -> None: ...
-    def answer(self, number: int, parts: str) -> None: ...
-    def stream(self, number: int) -> None: ...
-    def end_stream(self, number: int) -> None: ...
-    def raised(self, number: int) -> None: ...
-    def executed(self, number: int, result: NativeResult) -> None: ...
-    def refused(self, number: int, kind: str, message: str) -> None: ...
-    def output(self, number: int, is_stdout: bool, bytes: bytes) -> None: ...
-    def cancel(self) -> None: ...
-
-def check_loop(
-    options: str,
-    executor: CodeExecutor | None,
-    traits: tuple[bool, int, float | None, bool, list[tuple[str, str]]] | None,
-) -> None: ...
 def run_command(arguments: list[str], worker_folder: Path) -> int: ...
 def check_session(owner: Any, arguments: dict[str, object]) -> None: ...
 def open_session(runtime: Runtime | None, owner: Any, arguments: dict[str, object]) -> Session: ...
@@ -263,4 +193,5 @@ def open_system(
     number: int,
     owner: Any,
     options: dict[str, Any],
+    sessions: Any,
 ) -> tuple[System, RunHandle]: ...

@@ -1,116 +1,27 @@
 """The executor of JavaScript and TypeScript: each call is a cell in an isolate of Isolane.
 
 In: code, and files. Out: what its console printed, its value, the files that it wrote, and an exit
-code. The native half asks for sessions and cells on the thread that makes a call; their events come
-to its loop, as those of any session.
+code.
 """
 
 from __future__ import annotations
 
 import json
-import threading
-import weakref
 from collections.abc import Callable, Mapping
 from types import TracebackType
 from typing import Any, Literal, TypeAlias
 
-from . import _isolane
-from ._bridge import Bridge
-from ._cell import Cell
-from ._executor_call import Begin, finish
-from ._executor_data import InvocationContext
-from ._executors import OUTPUT_LIMIT_BYTES, TIMEOUT_MS, NativeExecutor
-from ._isolane import CellEnd
+from ._executor_call import finish
+from ._executors import OUTPUT_LIMIT_BYTES, TIMEOUT_MS, LibraryExecutor
+from ._host_sessions import HostSessions
 from ._options import Language
-from ._run import Event
-from ._runtime import FOLDER, Runtime
-from ._session_host import SessionHost
+from ._runtime import Runtime
 
 Isolation: TypeAlias = Literal["thread", "process"]
 """Where isolates live."""
 
 
-class _ExecutorCell(Cell):
-    """A cell whose result goes to the native half, which makes the result of the call of it."""
-
-    def __init__(self, bridge: Bridge, session: SessionHost, end: CellEnd) -> None:
-        super().__init__(bridge, session, None)
-        self._end = end
-
-    def is_ready(self, event: Event) -> bool:
-        return event[1] == "settled" or super().is_ready(event)
-
-    def settled(self) -> None:
-        state = self._end.settle(self.remote)
-        with self.lock:
-            self.has_ended = True
-        self._is_undone = state != "kept"
-        self._end_in_session(state)
-        self.held_up.clear()
-        self._release()
-
-
-class Opener:
-    """Opens the sessions of one executor, and starts the cells in them."""
-
-    def __init__(self, runtime: Runtime | None, arguments: dict[str, Any]) -> None:
-        self.runtime = runtime
-        self._arguments = arguments
-        self._report = arguments["report"]
-        # One call begins at a time. The bridge is that of its loop.
-        self.lock = threading.RLock()
-        # The native half has weak references to them alone, so that they can be collected.
-        self._hosts: set[SessionHost] = set()
-        self.bridge: Bridge | None = None
-
-    def open(self) -> tuple[SessionHost, weakref.ref[SessionHost], dict[str, Any]]:
-        """The host's side of a new session, a weak reference to it, and the arguments of the
-        session."""
-        native = None if self.runtime is None else self.runtime._native
-        host = SessionHost(native, self._report, None)
-        host.default = self._arguments["default"]
-        for known in tuple(self._hosts):
-            if not known.has_started:
-                # It could not be opened: sessions open one at a time.
-                self._hosts.discard(known)
-                known.failed()
-            elif not known.native.running():
-                self._hosts.discard(known)
-                known.finish()
-        self._hosts.add(host)
-        return host, weakref.ref(host), dict(self._arguments)
-
-    def start_cell(
-        self,
-        host: SessionHost,
-        end: CellEnd,
-        code: str,
-        language: Language | None,
-        timeout_ms: int | None,
-    ) -> _isolane.RunHandle:
-        """Queues a cell."""
-        bridge = self.bridge
-        assert bridge is not None, "a cell starts in a call"
-        cell = _ExecutorCell(bridge, host, end)
-        number = bridge.number()
-        arguments: dict[str, object] = {
-            "source": code,
-            "filename": None,
-            "language": language,
-            "report": None,
-            "timeout_ms": timeout_ms,
-        }
-        try:
-            remote = host.native.run(bridge.mailbox, number, cell, arguments)
-        except BaseException:
-            cell.failed()
-            raise
-        cell.began(remote)
-        bridge.attach(number, cell)
-        return remote
-
-
-class IsolateCodeExecutor(NativeExecutor):
+class IsolateCodeExecutor(LibraryExecutor):
     """Runs JavaScript and TypeScript in an isolate, with exactly the capabilities that it is given.
 
     The code needs no export: `return` and top-level `await` work, and the value of the last
@@ -159,7 +70,7 @@ class IsolateCodeExecutor(NativeExecutor):
             TypeError, ValueError: an option is not valid.
             SerializationError: a value cannot be cloned.
         """
-        numbers = {
+        own = {
             "timeout_ms": timeout_ms,
             "stateful": stateful,
             "show_value": show_value,
@@ -167,47 +78,33 @@ class IsolateCodeExecutor(NativeExecutor):
             "output_limit_bytes": output_limit_bytes,
         }
         try:
-            options = json.dumps(numbers, allow_nan=False)
+            options = json.dumps(own, allow_nan=False)
         except ValueError:
             raise ValueError("timeout_ms and the other limits must be finite numbers") from None
-        if runtime is not None and isolation is not None:
-            raise TypeError("runtime and isolation exclude each other")
         if runtime is not None and not isinstance(runtime, Runtime):
             raise TypeError(f"runtime must be a Runtime, got {type(runtime).__name__}")
-        arguments = {
-            "imports": imports,
-            "modules": modules,
-            "globals": globals,
-            "language": language,
-            "memory_limit_bytes": memory_limit_bytes,
-            "report": report,
-            "cells": "queue",
-            "checkpoint_bytes": None,
-            "default": None if runtime is None else runtime._default,
-        }
-        _check(arguments)
-        own: dict[str, object] | None = None if isolation is None else {"isolation": isolation}
-        self._opener = Opener(runtime, arguments)
-        native = None if runtime is None else runtime._native
-        opener = weakref.ref(self._opener)
-        super().__init__(_isolane.CodeExecutor.isolate(native, own, FOLDER, opener, options))
+        self._opener = HostSessions(
+            runtime,
+            {
+                "imports": imports,
+                "modules": modules,
+                "globals": globals,
+                "language": language,
+                "memory_limit_bytes": memory_limit_bytes,
+                "report": report,
+            },
+        )
+        given = {"options": options, "isolation": isolation}
+        super().__init__("isolate-executor", given, runtime, self._opener)
 
     def close(self) -> None:
         """Closes all sessions, ends the calls in them, and closes the runtime of `isolation`. A
         later call begins anew."""
-        bridge = Bridge()
-        closed: list[None] = []
-
-        def news() -> None:
-            if call.take()[1] is not None:
-                closed.append(None)
-
-        call = self._native.close(bridge.mailbox, bridge.on_notice(news))
-        bridge.wait_until(lambda: bool(closed))
+        self._door.wait_for("close")
 
     async def aclose(self) -> None:
         """As `close`, without blocking the event loop."""
-        await finish(lambda bridge, number: self._native.close(bridge.mailbox, number))
+        await finish(self._door, "close")
 
     def __enter__(self) -> IsolateCodeExecutor:
         return self
@@ -230,27 +127,3 @@ class IsolateCodeExecutor(NativeExecutor):
         traceback: TracebackType | None,
     ) -> None:
         await self.aclose()
-
-    def _begin(self, context: InvocationContext, fields: Any) -> Begin:
-        start = super()._begin(context, fields)
-
-        def begin(bridge: Bridge, number: int) -> _isolane.ExecutorCall:
-            opener = self._opener
-            with opener.lock:
-                before, opener.bridge = opener.bridge, bridge
-                try:
-                    return start(bridge, number)
-                finally:
-                    opener.bridge = before
-
-        return begin
-
-
-def _check(arguments: dict[str, Any]) -> None:
-    """Refuses arguments of which no session can be made."""
-    host = SessionHost(None, arguments["report"], None)
-    host.default = arguments["default"]
-    try:
-        _isolane.check_session(host, arguments)
-    finally:
-        host.failed()

@@ -31,6 +31,8 @@ pub enum Given {
     BigInt(String),
     /// Text; lone surrogates are U+FFFD.
     Text(String),
+    /// Text that had a lone surrogate, for a system that [tells](crate::System::tells_torn) such texts from others.
+    Torn(String),
     /// The bytes of a buffer or a view.
     Bytes(Vec<u8>),
     /// An array.
@@ -51,10 +53,19 @@ impl Given {
     /// # Errors
     /// A message that nests too deeply, or that sharing blows up.
     pub fn read(message: &Value, caller: Option<&Caller>) -> Result<Self, Error> {
-        let mut reading = Reading::new(message, caller, false);
+        Self::read_as(message, caller, false)
+    }
+
+    /// The same; `tells_torn`: with [`Given::Torn`].
+    pub(crate) fn read_as(
+        message: &Value,
+        caller: Option<&Caller>,
+        tells_torn: bool,
+    ) -> Result<Self, Error> {
+        let mut reading = Reading::new(message, caller, false, tells_torn);
         let read = reading.value(0)?;
         if reading.shares {
-            return Reading::new(message, caller, true).value(0);
+            return Reading::new(message, caller, true, tells_torn).value(0);
         }
         Ok(read)
     }
@@ -69,6 +80,7 @@ impl Given {
             Self::Number(_) => "a number",
             Self::BigInt(_) => "a bigint",
             Self::Text(_) => "a string",
+            Self::Torn(_) => "a string with a lone surrogate",
             Self::Bytes(_) => "bytes",
             Self::List(_) => "an array",
             Self::Object(_) => "an object",
@@ -86,7 +98,7 @@ impl Given {
             Self::Undefined | Self::Null => serde_json::Value::Null,
             Self::Bool(value) => (*value).into(),
             Self::Number(value) => number(*value)?.into(),
-            Self::Text(text) => text.clone().into(),
+            Self::Text(text) | Self::Torn(text) => text.clone().into(),
             Self::List(items) => items.iter().map(Self::json).collect::<Option<Vec<_>>>()?.into(),
             Self::Object(entries) => {
                 let given = entries.iter().filter(|(_, value)| *value != Self::Undefined);
@@ -151,7 +163,9 @@ impl Serialize for Given {
                 Some(whole) => serializer.serialize_i64(whole),
                 None => serializer.serialize_f64(*value),
             },
-            Self::BigInt(text) | Self::Text(text) => serializer.serialize_str(text),
+            Self::BigInt(text) | Self::Text(text) | Self::Torn(text) => {
+                serializer.serialize_str(text)
+            }
             Self::Bytes(bytes) => serializer.serialize_bytes(bytes),
             Self::Date(epoch_ms) => serializer.serialize_f64(*epoch_ms),
             Self::List(items) => {
@@ -186,13 +200,15 @@ struct Reading<'a> {
     keeps: bool,
     /// Whether an object was shared that had not been kept.
     shares: bool,
+    tells_torn: bool,
     nodes: usize,
 }
 
 impl<'a> Reading<'a> {
-    fn new(message: &'a Value, caller: Option<&'a Caller>, keeps: bool) -> Self {
+    fn new(message: &'a Value, caller: Option<&'a Caller>, keeps: bool, tells_torn: bool) -> Self {
         let (reader, blobs) = (message.reader(), message.blobs());
-        Self { reader, blobs, caller, objects: Vec::new(), keeps, shares: false, nodes: 0 }
+        let objects = Vec::new();
+        Self { reader, blobs, caller, objects, keeps, shares: false, tells_torn, nodes: 0 }
     }
 
     fn value(&mut self, depth: usize) -> Result<Given, Error> {
@@ -222,6 +238,9 @@ impl<'a> Reading<'a> {
             Event::Int(value) => Given::Number(value.into()),
             Event::Double(value) => Given::Number(value),
             Event::BigInt { negative, magnitude } => Given::BigInt(decimal(negative, magnitude)),
+            Event::String(text @ Str::Utf16(_)) if self.tells_torn => {
+                Given::Torn(text.to_string_lossy())
+            }
             Event::String(text) => Given::Text(text.to_string_lossy()),
             Event::Ref(_) if !self.keeps => {
                 self.shares = true;
@@ -245,8 +264,12 @@ impl<'a> Reading<'a> {
             Event::Object => {
                 let mut entries = Vec::new();
                 while let Some(key) = self.reader.key().map_err(malformed)? {
+                    let is_torn = self.tells_torn && matches!(key.text, Str::Utf16(_));
                     let key = key.text.to_string_lossy();
-                    entries.push((key, self.value(depth)?));
+                    let value = self.value(depth)?;
+                    // Whoever reads the value refuses its name.
+                    let value = if is_torn { Given::Torn(key.clone()) } else { value };
+                    entries.push((key, value));
                 }
                 Given::Object(entries)
             }

@@ -1,21 +1,32 @@
-//! The one way from a language's face into a system: environments, notebooks and those that follow.
+//! The one way from a language's face into a system: environments, notebooks, executors and those that follow.
 //!
 //! A face opens a system with options, calls its methods and drops it. A call is a run whose code is Rust: it starts with
 //! one message of values, functions of the host among them, can be terminated, and settles with one value. So the
 //! bindings need no code of their own for a system, and a face checks no option and words no message.
 //!
 //! In: a [`System`], which the system's crate implements. Out: [`begin`] and [`ask`], which the bindings call. [`Given`]
-//! is a value that a face handed over.
+//! is a value that a face handed over. A [`SessionHost`] opens sessions with the values and functions of a caller.
 
 mod given;
+mod sessions;
 
-use std::{fmt, future::Future, path::PathBuf, pin::Pin, sync::Arc};
+use std::{
+    fmt, future,
+    future::Future,
+    path::PathBuf,
+    pin::Pin,
+    sync::Arc,
+    task::{self, Poll, Waker},
+};
 
 use isolane::{
     Caller, Completion, Error, ErrorKind, Host, RunHandle, Runtime, Spelling, Value, start_call,
 };
 
-pub use self::given::Given;
+pub use self::{
+    given::Given,
+    sessions::{Amend, CellFuture, CloseFuture, HostCell, HostSession, SessionHost},
+};
 pub use isolane::Callback;
 
 /// A system that a face has opened. To drop it closes it.
@@ -31,6 +42,11 @@ pub trait System: Send + Sync + 'static {
     /// # Errors
     /// Misuse, which the face throws.
     fn ask(&self, method: &str, args: Vec<Given>) -> Result<Value, Error>;
+
+    /// Whether it gets texts with a lone surrogate as [`Given::Torn`].
+    fn tells_torn(&self) -> bool {
+        false
+    }
 }
 
 /// Everything besides options that a system is opened with.
@@ -40,6 +56,8 @@ pub struct Context {
     pub spelling: Spelling,
     /// The runtime that the caller gave.
     pub runtime: Option<Runtime>,
+    /// The opener of sessions with the values and functions that the caller gave for them.
+    pub sessions: Option<Arc<dyn SessionHost>>,
     /// The folder of the package, which has the executable `isolane-worker`.
     pub worker_folder: PathBuf,
     /// The caller; functions among the options work until the system has been dropped.
@@ -56,6 +74,16 @@ impl Called {
     /// A call that settles with the future's output. The caller's event loop waits for it.
     pub fn new(future: impl Future<Output = Completion> + Send + 'static) -> Self {
         Self { future: Box::pin(future), is_background: false }
+    }
+
+    /// The same for a call whose first step is done here, on the caller's thread: it opens a session of the caller's, or
+    /// queues a cell.
+    pub fn begun(future: impl Future<Output = Completion> + Send + 'static) -> Self {
+        let mut future: Pin<Box<dyn Future<Output = Completion> + Send>> = Box::pin(future);
+        match future.as_mut().poll(&mut task::Context::from_waker(Waker::noop())) {
+            Poll::Ready(ended) => Self::new(future::ready(ended)),
+            Poll::Pending => Self { future, is_background: false },
+        }
     }
 
     /// The same for a call that lasts as long as the system, such as a tool that is registered: no event loop waits.
@@ -81,13 +109,15 @@ pub struct Begun {
     pub is_background: bool,
 }
 
-/// Opens a system: calls `open` with its options, and keeps their functions callable until `closed` is ready.
+/// Opens a system: calls `open` with its options, and keeps their functions callable until `closed` is ready. Texts with
+/// a lone surrogate are [`Given::Torn`] among the options if `tells_torn`.
 ///
 /// # Errors
 /// Those of `open`.
 pub fn open<T>(
     host: Arc<dyn Host>,
     options: &Value,
+    tells_torn: bool,
     open: impl FnOnce(Given, Caller) -> Result<T, Error>,
     closed: impl Future<Output = ()> + Send + 'static,
 ) -> Result<(T, RunHandle), Error> {
@@ -95,7 +125,8 @@ pub fn open<T>(
     let handle = start_call(
         host,
         |caller| {
-            opened = Some(open(Given::read(options, Some(caller))?, caller.clone())?);
+            let options = Given::read_as(options, Some(caller), tells_torn)?;
+            opened = Some(open(options, caller.clone())?);
             Ok(async move {
                 closed.await;
                 Ok(Value::undefined())
@@ -121,7 +152,8 @@ pub fn begin(
     let handle = start_call(
         host,
         |caller| {
-            let called = system.call(method, list(Given::read(args, Some(caller))?), caller)?;
+            let args = Given::read_as(args, Some(caller), system.tells_torn())?;
+            let called = system.call(method, list(args), caller)?;
             is_background = called.is_background;
             Ok(called.future)
         },
@@ -135,7 +167,7 @@ pub fn begin(
 /// # Errors
 /// Misuse, as [`System::ask`] words it.
 pub fn ask(system: &dyn System, method: &str, args: &Value) -> Result<Value, Error> {
-    system.ask(method, list(Given::read(args, None)?))
+    system.ask(method, list(Given::read_as(args, None, system.tells_torn())?))
 }
 
 /// The error for a method that a system does not have. A face calls no such method.

@@ -10,6 +10,7 @@ mod container;
 mod content;
 mod context;
 mod data;
+pub mod door;
 mod error;
 mod executor;
 mod isolate;
@@ -30,10 +31,7 @@ pub use context::InvocationContext;
 pub use data::{CodeExecutionInput, CodeExecutionResult, ExecFile, Outcome};
 pub use error::{ExecutorError, ExecutorErrorKind};
 pub use executor::{CodeBlockDelimiters, CodeExecutor};
-pub use isolate::{
-    Amend, CellFuture, CloseFuture, HostRuntime, IsolateCell, IsolateCodeExecutor, IsolateHost,
-    IsolateSession, OwnRuntime,
-};
+pub use isolate::{HostRuntime, IsolateCodeExecutor, OwnRuntime};
 pub use local::LocalCodeExecutor;
 pub use model::{Model, ModelError, ModelReply, ModelRequest, PartStream, ScriptedModel};
 pub use tokio_util::sync::CancellationToken;

@@ -5,6 +5,12 @@ use std::sync::Arc;
 use isolane::{Error, ErrorKind};
 use isolane_door::{Context, Given, System};
 
+/// Whether the system with that name tells texts with a lone surrogate among its options from others.
+#[must_use]
+pub fn tells_torn(name: &str) -> bool {
+    name.ends_with("-executor") || name == "code-loop"
+}
+
 /// Opens the system with that name.
 ///
 /// # Errors
@@ -13,6 +19,11 @@ pub fn open(name: &str, options: Given, context: Context) -> Result<Arc<dyn Syst
     match name {
         "typescript-environment" => isolane_environment::door::open_environment(options, context),
         "process-service" => isolane_environment::door::open_service(options, context),
+        "local-executor" | "container-executor" | "confined-executor" => {
+            isolane_executors::door::open_program(name, &options, context)
+        }
+        "isolate-executor" => isolane_executors::door::open_isolate(&options, context),
+        "code-loop" => isolane_executors::door::open_loop(&options, &context),
         "http-server" => isolane_http::door::open(options, &context),
         "notebook" => isolane_notebook::door::open(options, context),
         _ => Err(Error::new(ErrorKind::Type, format!("there is no system '{name}'"))),

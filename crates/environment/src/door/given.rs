@@ -205,7 +205,7 @@ fn input(path: &str, value: &Given) -> Result<Input, Error> {
         },
         Given::Bool(is) => Input::new(is),
         Given::Number(number) => Input::new(number),
-        Given::Text(text) => Input::new(text),
+        Given::Text(text) | Given::Torn(text) => Input::new(text),
         Given::Other(kind) => {
             return Err(type_error(format!("{path} is {kind}, which cannot be handed over here")));
         }

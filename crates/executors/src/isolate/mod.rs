@@ -24,17 +24,15 @@ use std::{
 use async_trait::async_trait;
 use isolane::{Error, ErrorKind, Inputs, Isolation, Language, Report, Runtime};
 use isolane_child::{DEFAULT_LIMIT_BYTES, push_line};
+use isolane_door::{HostCell, SessionHost};
 
+pub use self::own_runtime::{HostRuntime, OwnRuntime};
 use self::{
     console::Console,
     files::Files,
     host::RustHost,
     session::{CallState, Opened},
     sessions::{Found, Sessions},
-};
-pub use self::{
-    host::{Amend, CellFuture, CloseFuture, IsolateCell, IsolateHost, IsolateSession},
-    own_runtime::{HostRuntime, OwnRuntime},
 };
 use crate::{
     CodeBlockDelimiters, CodeExecutionInput, CodeExecutionResult, CodeExecutor, ExecutorError,
@@ -64,7 +62,7 @@ use crate::{
 pub struct IsolateCodeExecutor {
     rust: RustHost,
     /// The opener of a binding, in place of the Rust face's.
-    foreign: Option<Arc<dyn IsolateHost>>,
+    foreign: Option<(Arc<dyn SessionHost>, HostRuntime)>,
     limits: Limits,
     state: Arc<State>,
 }
@@ -95,10 +93,11 @@ impl IsolateCodeExecutor {
         Self::default()
     }
 
-    /// An executor whose sessions a binding opens. The options of the Rust face that concern sessions do nothing then.
+    /// An executor whose sessions a binding opens in that runtime. The options of the Rust face that concern sessions do
+    /// nothing then.
     #[must_use]
-    pub fn with_host(self, host: Arc<dyn IsolateHost>) -> Self {
-        Self { foreign: Some(host), ..self.anew() }
+    pub fn with_host(self, host: Arc<dyn SessionHost>, runtime: HostRuntime) -> Self {
+        Self { foreign: Some((host, runtime)), ..self.anew() }
     }
 
     /// The language of code that names none; TypeScript unless told otherwise.
@@ -207,7 +206,10 @@ impl IsolateCodeExecutor {
         for session in single.iter().filter_map(Weak::upgrade).chain(stay) {
             session.close().await;
         }
-        self.host().close().await;
+        // Options that exclude each other have made no runtime.
+        if let Ok(runtime) = self.runtime() {
+            runtime.close().await;
+        }
     }
 
     /// The same without the sessions of calls so far.
@@ -216,13 +218,17 @@ impl IsolateCodeExecutor {
     }
 
     fn open(&self, has_later_cells: bool) -> Result<Opened, Error> {
-        Opened::new(self.host(), has_later_cells)
+        let host: &dyn SessionHost = match &self.foreign {
+            Some((host, _)) => &**host,
+            None => &self.rust,
+        };
+        Opened::new(host, &self.runtime()?.runtime()?, has_later_cells)
     }
 
-    fn host(&self) -> &dyn IsolateHost {
+    fn runtime(&self) -> Result<HostRuntime, Error> {
         match &self.foreign {
-            Some(host) => &**host,
-            None => &self.rust,
+            Some((_, runtime)) => Ok(runtime.clone()),
+            None => self.rust.runtime(),
         }
     }
 
@@ -382,8 +388,7 @@ impl Call {
         let timeout_ms = limits
             .timeout
             .map(|timeout| u64::try_from(timeout.as_micros().div_ceil(1000)).unwrap_or(u64::MAX));
-        let cell =
-            session.run(code.clone(), IsolateCell { language, timeout_ms }, Arc::clone(&call));
+        let cell = session.run(code.clone(), HostCell { language, timeout_ms }, Arc::clone(&call));
         let ended = tokio::select! {
             biased;
             () = context.cancellation.cancelled() => return Err(ExecutorError::cancelled()),

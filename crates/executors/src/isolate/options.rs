@@ -1,7 +1,7 @@
 //! The options of the executor that are no options of its sessions, as JSON.
 //!
 //! In: all options of a caller of another language. Out: the executor with those that are decided here. The others are for
-//! the [`IsolateHost`](super::IsolateHost) of the binding, which opens the sessions.
+//! the [`SessionHost`](isolane_door::SessionHost) of the binding, which opens the sessions.
 
 use std::time::Duration;
 

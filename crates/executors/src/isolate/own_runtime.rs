@@ -6,11 +6,10 @@
 use std::sync::{Arc, Mutex, PoisonError};
 
 use isolane::{Error, Runtime, RuntimeOptions};
+use isolane_door::CloseFuture;
 use tokio::sync::oneshot;
 
-use super::host::CloseFuture;
-
-/// The runtime of an executor, for an [`IsolateHost`](super::IsolateHost) of a binding.
+/// The runtime of an executor, whose sessions a [`SessionHost`](isolane_door::SessionHost) opens.
 #[derive(Clone, Debug, Default)]
 pub enum HostRuntime {
     /// The process's own.

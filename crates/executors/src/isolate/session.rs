@@ -10,20 +10,20 @@ use std::{
 };
 
 use isolane::{
-    CallRequest, CellRequest, Error, ErrorKind, ExecutionLog, NativeRun, RunInterceptor,
+    CallRequest, CellRequest, Error, ErrorKind, ExecutionLog, NativeRun, RunInterceptor, Runtime,
     SessionInterceptor, SessionRequest, Value,
     value::{Event, Writer, tag},
 };
+use isolane_door::{CellFuture, CloseFuture, HostCell, HostSession, SessionHost};
 
 use super::{
     console::Console,
     files::{FILES, FUNCTIONS, Files, write_functions},
-    host::{CellFuture, CloseFuture, IsolateCell, IsolateHost, IsolateSession},
 };
 
 /// An open session.
 pub(super) struct Opened {
-    session: Arc<dyn IsolateSession>,
+    session: Arc<dyn HostSession>,
     cells: Arc<Cells>,
 }
 
@@ -49,7 +49,11 @@ impl RunInterceptor for CallState {
 
 impl Opened {
     /// Opens a session. A checkpoint is of use only if there are later cells.
-    pub(super) fn new(host: &dyn IsolateHost, has_later_cells: bool) -> Result<Self, Error> {
+    pub(super) fn new(
+        host: &dyn SessionHost,
+        runtime: &Runtime,
+        has_later_cells: bool,
+    ) -> Result<Self, Error> {
         let cells = Arc::new(Cells::default());
         let amend = |mut request: SessionRequest| {
             if !request.imports.iter().any(|(specifier, _)| specifier == FILES) {
@@ -66,12 +70,12 @@ impl Opened {
             request.interceptor = Some(Arc::clone(&cells) as Arc<dyn SessionInterceptor>);
             Ok(request)
         };
-        let session = host.open(&amend)?;
+        let session = host.open(runtime, &amend)?;
         Ok(Self { session, cells })
     }
 
     /// Queues the cell of a call.
-    pub(super) fn run(&self, code: String, cell: IsolateCell, call: Arc<CallState>) -> CellFuture {
+    pub(super) fn run(&self, code: String, cell: HostCell, call: Arc<CallState>) -> CellFuture {
         // The session asks for the interceptor before its method returns, so no two calls meet here.
         let _one = self.cells.one.lock().unwrap_or_else(PoisonError::into_inner);
         *self.cells.next() = Some(call);

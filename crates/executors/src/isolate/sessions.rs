@@ -129,11 +129,15 @@ impl std::fmt::Debug for Sessions {
 
 #[cfg(test)]
 mod tests {
+    use isolane::Runtime;
+
     use super::*;
     use crate::isolate::host::RustHost;
 
     fn find(sessions: &mut Sessions, id: &str, now: Instant) -> Found {
-        sessions.find(id, now, || Opened::new(&RustHost::default(), true)).expect("valid options")
+        sessions
+            .find(id, now, || Opened::new(&RustHost::default(), &Runtime::shared(), true))
+            .expect("valid options")
     }
 
     #[test]

@@ -39,6 +39,7 @@ fn open(
         let context = Context {
             spelling: Spelling::Camel,
             runtime: None,
+            sessions: None,
             worker_folder: PathBuf::new(),
             caller: caller.clone(),
         };

@@ -196,9 +196,12 @@ fn input(given: &Given, path: &str) -> Result<Input, Misuse> {
         Given::Other(kind) => {
             return Err(Misuse::new(path, &format!(" must be data or a function, got {kind}")));
         }
-        Given::Null | Given::Bool(_) | Given::Number(_) | Given::BigInt(_) | Given::Text(_) => {
-            Input::new(given.clone())
-        }
+        Given::Null
+        | Given::Bool(_)
+        | Given::Number(_)
+        | Given::BigInt(_)
+        | Given::Text(_)
+        | Given::Torn(_) => Input::new(given.clone()),
     })
 }
 

@@ -1,34 +1,29 @@
-//! The questions of a run of the loop to JavaScript.
+//! The questions of a run of the loop to its face.
 //!
-//! In: questions of the run, which wait, and answers of JavaScript. Out: news of the questions, and of those that nobody
-//! asks any more; and the end of the run.
+//! In: questions of the run, which wait, and the answers of the face. Out: news for the face's one function: the kind of a
+//! piece, its number and its body. They are questions, questions that nobody asks any more, and events.
 
 use std::{
     collections::HashMap,
     error::Error as StdError,
-    fmt, mem,
+    fmt,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
-use isolane::{Error, Value};
-use isolane_executors::{
-    CancellationToken, CodeExecutionResult, ExecutorError, InvocationContext, LoopResult,
-    ModelError,
-};
+use isolane::{Value, value::Writer};
+use isolane_door::Callback;
 use tokio::sync::{Semaphore, SemaphorePermit, oneshot};
 
-use super::{
-    data::{json_message, pair},
-    inbox::{Inbox, News},
-};
-use crate::{error::Misuse, wire::news_kind};
+use super::data::text_message;
+use crate::{CancellationToken, CodeExecutionResult, ExecutorError, InvocationContext};
 
 /// The most events that wait for their reader. The run rests meanwhile.
 const MOST_EVENTS: usize = 256;
 
-/// The questions of a run to JavaScript.
-pub(crate) struct Questions {
-    pub(super) inbox: Arc<Inbox>,
+/// The questions of a run to its face.
+pub(super) struct Questions {
+    /// The face's function. `None`: nobody is asked.
+    news: Option<Callback>,
     asked: Mutex<Asked>,
     /// The events that may still wait for their reader.
     pub(super) room: Semaphore,
@@ -47,17 +42,21 @@ struct Question {
     context: Option<InvocationContext>,
 }
 
+/// An answer of the face.
 pub(super) enum Answer {
     /// Parts as JSON.
     Parts(String),
+    /// Parts that are asked for one by one.
     Stream,
+    /// The stream is over.
     End,
-    /// JavaScript keeps the exception.
+    /// The face keeps the exception.
     Raised,
+    /// The result of an executor.
     Executed(Result<CodeExecutionResult, ExecutorError>),
 }
 
-/// An exception that JavaScript keeps, by the number of its question.
+/// An exception that the face keeps, by the number of its question.
 #[derive(Debug)]
 pub(super) struct Raised(pub(super) u32);
 
@@ -70,17 +69,25 @@ impl fmt::Display for Raised {
 impl StdError for Raised {}
 
 impl Questions {
-    pub(super) fn new(inbox: Arc<Inbox>) -> Self {
-        Self { inbox, asked: Mutex::default(), room: Semaphore::new(MOST_EVENTS) }
+    pub(super) fn new(news: Option<Callback>) -> Self {
+        Self { news, asked: Mutex::default(), room: Semaphore::new(MOST_EVENTS) }
     }
 
-    /// Asks JavaScript. `None`: nobody will answer.
+    /// Tells the face a piece of news.
+    pub(super) fn tell(&self, kind: &str, number: u32, body: Value) {
+        let Some(news) = &self.news else { return };
+        let mut writer = Writer::new();
+        writer.number(number.into());
+        news.notify(&[text_message(kind), writer.finish(), body]);
+    }
+
+    /// Asks the face. `None`: nobody will answer.
     pub(super) async fn ask(
         self: &Arc<Self>,
         number: Option<u32>,
         context: Option<InvocationContext>,
-        kind: u8,
-        message: Value,
+        kind: &str,
+        body: Value,
     ) -> (u32, Option<Answer>) {
         let (answer, answered) = oneshot::channel();
         let number = {
@@ -93,7 +100,7 @@ impl Questions {
             number
         };
         let _dropped = DropGuard { questions: Arc::clone(self), number };
-        self.inbox.push(News::new(kind, number, message));
+        self.tell(kind, number, body);
         (number, answered.await.ok())
     }
 
@@ -114,8 +121,9 @@ impl Questions {
         }
     }
 
+    /// Nobody waits for the answer to that question, or reads its stream, any more.
     pub(super) fn is_dropped(&self, number: u32) {
-        self.inbox.push(News::new(news_kind::DROPPED, number, Value::undefined()));
+        self.tell("dropped", number, Value::undefined());
     }
 
     /// The context of a call that an executor was asked for.
@@ -135,7 +143,7 @@ impl fmt::Debug for Questions {
     }
 }
 
-/// Tells JavaScript that nobody waits for an answer any more.
+/// Tells the face that nobody waits for an answer any more.
 struct DropGuard {
     questions: Arc<Questions>,
     number: u32,
@@ -147,33 +155,5 @@ impl Drop for DropGuard {
         if is_open {
             self.questions.is_dropped(self.number);
         }
-    }
-}
-
-impl Questions {
-    pub(super) fn end(&self, ended: Result<LoopResult, ModelError>) {
-        let message = ended.and_then(|mut result| {
-            let files = mem::take(&mut result.files);
-            Ok(json_message(&serde_json::to_value(&result)?, files))
-        });
-        match message {
-            Ok(message) => self.inbox.push_last(news_kind::ENDED, 0, message),
-            Err(error) => self.fail(error),
-        }
-    }
-
-    pub(super) fn fail(&self, error: ModelError) {
-        if let Some(Raised(number)) = error.downcast_ref() {
-            self.inbox.push_last(news_kind::RAISED, *number, Value::undefined());
-            return;
-        }
-        let (kind, message) = match error.downcast::<Error>() {
-            Ok(error) => {
-                let Misuse { kind, message, .. } = (*error).into();
-                (kind, message)
-            }
-            Err(error) => ("internal".to_owned(), error.to_string()),
-        };
-        self.inbox.push_last(news_kind::FAILED, 0, pair(&kind, &message));
     }
 }

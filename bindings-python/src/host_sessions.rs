@@ -1,15 +1,13 @@
-//! Sessions of the executor of isolates, with the functions of Python.
+//! Sessions of systems, with the values and functions of Python.
 //!
-//! In: requests of the executor. Out: sessions, and cells whose events go to the loop that made the call. The executor asks
-//! on the thread of that loop, which has the interpreter's lock, for it alone can read Python's values. Nothing here keeps a
-//! Python object but by a weak reference: Python's collector would not see that a session refers to its executor.
+//! In: requests of a system. Out: sessions, and cells whose events go to the loop that made the call. The system asks on
+//! the thread of that loop, which has the interpreter's lock, for it alone can read Python's values. Nothing here keeps a
+//! Python object but by a weak reference: Python's collector would not see that a session refers to its system.
 
 use std::{fmt, sync::Arc};
 
-use isolane::{Error, ErrorKind, ExecutionResult, Language, SessionHandle};
-use isolane_executors::{
-    Amend, CellFuture, CloseFuture, HostRuntime, IsolateCell, IsolateHost, IsolateSession,
-};
+use isolane::{Error, ErrorKind, ExecutionResult, Language, Runtime, SessionHandle};
+use isolane_door::{Amend, CellFuture, CloseFuture, HostCell, HostSession, SessionHost};
 use pyo3::{
     exceptions::{PyRuntimeError, PyTypeError, PyValueError},
     prelude::*,
@@ -22,19 +20,23 @@ use crate::{
     options::session::read_session, session::PySession, value::Functions,
 };
 
-/// The opener of the sessions of one executor.
-pub(super) struct PyIsolateHost {
-    /// A weak reference to an `_isolate_executor.Opener`.
+/// The opener of the sessions of one system.
+pub(crate) struct PySessionHost {
+    /// A weak reference to a `_host_sessions.HostSessions`.
     opener: Arc<Py<PyAny>>,
-    runtime: HostRuntime,
 }
 
-impl PyIsolateHost {
-    pub(super) fn new(opener: Py<PyAny>, runtime: HostRuntime) -> Self {
-        Self { opener: Arc::new(opener), runtime }
+impl PySessionHost {
+    pub(crate) fn new(opener: Py<PyAny>) -> Self {
+        Self { opener: Arc::new(opener) }
     }
 
-    fn open_here(&self, py: Python<'_>, amend: Amend<'_>) -> PyResult<PyIsolateSession> {
+    fn open_here(
+        &self,
+        py: Python<'_>,
+        runtime: &Runtime,
+        amend: Amend<'_>,
+    ) -> PyResult<PyHostSession> {
         let opened = self.opener.bind(py).call0()?.call_method0("open")?;
         let (host, reference, arguments) =
             opened.extract::<(Bound<'_, PyAny>, Bound<'_, PyAny>, Bound<'_, PyDict>)>()?;
@@ -43,48 +45,44 @@ impl PyIsolateHost {
         let silent = Arc::new(silent_host());
         let open = || {
             let request = amend(request)?;
-            self.runtime.runtime()?.open_session(request, silent.clone())
+            runtime.open_session(request, silent.clone())
         };
         let handle = open().map_err(|error| exception(py, &error))?;
         host.call_method1("opened", (PySession::new(handle.clone(), silent, functions),))?;
         let (host, opener) = (reference.unbind(), Arc::clone(&self.opener));
-        Ok(PyIsolateSession { handle, host, opener })
+        Ok(PyHostSession { handle, host, opener })
     }
 }
 
-impl fmt::Debug for PyIsolateHost {
+impl fmt::Debug for PySessionHost {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        out.debug_struct("PyIsolateHost").finish_non_exhaustive()
+        out.debug_struct("PySessionHost").finish_non_exhaustive()
     }
 }
 
-impl IsolateHost for PyIsolateHost {
-    fn open(&self, amend: Amend<'_>) -> Result<Arc<dyn IsolateSession>, Error> {
-        Python::attach(|py| match self.open_here(py, amend) {
-            Ok(session) => Ok(Arc::new(session) as Arc<dyn IsolateSession>),
+impl SessionHost for PySessionHost {
+    fn open(&self, runtime: &Runtime, amend: Amend<'_>) -> Result<Arc<dyn HostSession>, Error> {
+        Python::attach(|py| match self.open_here(py, runtime, amend) {
+            Ok(session) => Ok(Arc::new(session) as Arc<dyn HostSession>),
             Err(raised) => Err(refusal(py, &raised)),
         })
     }
-
-    fn close(&self) -> CloseFuture {
-        self.runtime.close()
-    }
 }
 
-struct PyIsolateSession {
+struct PyHostSession {
     handle: SessionHandle,
     /// A weak reference to a `_session_host.SessionHost`, which the opener keeps.
     host: Py<PyAny>,
     opener: Arc<Py<PyAny>>,
 }
 
-impl PyIsolateSession {
+impl PyHostSession {
     /// Starts a cell, whose end is sent to that place.
     fn start(
         &self,
         py: Python<'_>,
         code: &str,
-        options: IsolateCell,
+        options: HostCell,
         end: PyCellEnd,
     ) -> PyResult<Running> {
         let language = options.language.map(|language| match language {
@@ -98,8 +96,8 @@ impl PyIsolateSession {
     }
 }
 
-impl IsolateSession for PyIsolateSession {
-    fn run(&self, code: String, options: IsolateCell) -> CellFuture {
+impl HostSession for PyHostSession {
+    fn run(&self, code: String, options: HostCell) -> CellFuture {
         let (sender, ended) = oneshot::channel();
         let end = PyCellEnd(Lock::new(Some(sender)));
         let started = Python::attach(|py| {
@@ -127,7 +125,7 @@ impl IsolateSession for PyIsolateSession {
     }
 }
 
-impl Drop for PyIsolateSession {
+impl Drop for PyHostSession {
     fn drop(&mut self) {
         // Python has a handle on it, too.
         self.handle.close(|| ());

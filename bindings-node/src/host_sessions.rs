@@ -1,80 +1,103 @@
-//! Sessions of the executor of isolates, with the functions of JavaScript.
+//! Sessions of systems, with the values and functions of JavaScript.
 //!
-//! In: requests of the executor. Out: sessions, and cells whose events go to the thread that made the executor. All
-//! sessions of an executor have the same request, whose values were written when the executor was made. The executor opens
-//! sessions and queues cells in the first step of a call, on the thread of JavaScript, which then learns their numbers.
+//! In: requests of a system. Out: sessions, and cells whose events go to the thread that opened the system. All sessions of
+//! a system have the same request, whose values were written when the system was opened. A system opens sessions and
+//! queues cells in the first step of a call, on the thread of JavaScript, which then learns their numbers.
 
 use std::{
     fmt, mem,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
-use isolane::{CellRequest, Error, ErrorKind, HostEvent, RunHandle, SessionRequest, Spelling};
-use isolane_executors::{
-    Amend, CellFuture, CloseFuture, HostRuntime, IsolateCell, IsolateHost, IsolateSession,
+use isolane::{
+    CellRequest, Error, ErrorKind, HostEvent, RunHandle, Runtime, SessionRequest, Spelling,
 };
+use isolane_door::{Amend, CellFuture, CloseFuture, HostCell, HostSession, SessionHost};
+use napi::Result;
+use napi_derive::napi;
 use tokio::sync::oneshot;
 
-use super::wrong_thread;
-use crate::{bridge::with_bridge, host::NodeMailbox, session::LiveSession};
+use crate::{
+    bridge::with_bridge, host::NodeMailbox, native::NativeTable, session::LiveSession,
+    session_options::read_session, value::Cursor,
+};
 
-/// The opener of the sessions of one executor.
-pub(super) struct NodeIsolateHost {
+/// The request for the sessions of a system.
+#[napi]
+pub struct NativeHostSessions {
+    pub(crate) request: SessionRequest,
+}
+
+/// Reads the request for the sessions of a system.
+///
+/// # Errors
+/// When the frame is not one of `lib/session-options.ts`.
+#[napi(catch_unwind)]
+pub fn host_sessions(
+    frame: &[u8],
+    length: u32,
+    blobs: Option<Vec<&[u8]>>,
+    native: Option<&NativeTable>,
+) -> Result<NativeHostSessions> {
+    let native = native.map(|table| table.functions.clone()).unwrap_or_default();
+    let request = read_session(Cursor::new(frame, length)?, blobs, native)?;
+    Ok(NativeHostSessions { request })
+}
+
+/// The opener of the sessions of one system.
+pub(crate) struct NodeSessionHost {
     bridge: u32,
-    runtime: HostRuntime,
     request: SessionRequest,
     begun: Arc<Mutex<Begun>>,
 }
 
 /// The numbers that JavaScript has not learned.
 #[derive(Default)]
-struct Begun {
+pub(crate) struct Begun {
     /// That of a session that was opened.
-    opened: Option<u32>,
+    pub(crate) opened: Option<u32>,
     /// That of the session of a cell that was queued, and that of the cell.
-    queued: Option<(u32, u32)>,
+    pub(crate) queued: Option<(u32, u32)>,
 }
 
-impl NodeIsolateHost {
-    pub(super) fn new(bridge: u32, runtime: HostRuntime, request: SessionRequest) -> Self {
-        Self { bridge, runtime, request, begun: Arc::default() }
+impl NodeSessionHost {
+    pub(crate) fn new(bridge: u32, request: SessionRequest) -> Self {
+        Self { bridge, request, begun: Arc::default() }
     }
 
     /// The session that the first step of a call has opened, and the cell that it has queued in a session.
-    pub(super) fn take_begun(&self) -> (Option<u32>, Option<(u32, u32)>) {
-        let Begun { opened, queued } = mem::take(&mut *lock(&self.begun));
-        (opened, queued)
+    pub(crate) fn take_begun(&self) -> Begun {
+        mem::take(&mut *lock(&self.begun))
     }
 }
 
-impl fmt::Debug for NodeIsolateHost {
+impl fmt::Debug for NodeSessionHost {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        out.debug_struct("NodeIsolateHost").finish_non_exhaustive()
+        out.debug_struct("NodeSessionHost").finish_non_exhaustive()
     }
 }
 
-impl IsolateHost for NodeIsolateHost {
-    fn open(&self, amend: Amend<'_>) -> Result<Arc<dyn IsolateSession>, Error> {
+impl SessionHost for NodeSessionHost {
+    fn open(
+        &self,
+        runtime: &Runtime,
+        amend: Amend<'_>,
+    ) -> std::result::Result<Arc<dyn HostSession>, Error> {
         let request = amend(self.request.clone())?;
         let native = request.native.clone();
-        let runtime = self.runtime.runtime()?;
         let opened = with_bridge(self.bridge, |bridge| {
-            let (number, handle) = bridge.open_session(&runtime, request, native.clone())?;
+            let (number, handle) = bridge.open_session(runtime, request, native.clone())?;
             let session = LiveSession { handle, native };
             Ok((number, session, Arc::clone(&bridge.mailbox)))
         });
         let (number, session, mailbox) = opened.unwrap_or_else(|_| Err(wrong_thread()))?;
         lock(&self.begun).opened = Some(number);
         let (bridge, begun) = (self.bridge, Arc::clone(&self.begun));
-        Ok(Arc::new(NodeIsolateSession { bridge, number, session, mailbox, begun }))
-    }
-
-    fn close(&self) -> CloseFuture {
-        self.runtime.close()
+        Ok(Arc::new(NodeSession { bridge, number, session, mailbox, begun }))
     }
 }
 
-struct NodeIsolateSession {
+struct NodeSession {
     bridge: u32,
     number: u32,
     session: LiveSession,
@@ -82,9 +105,9 @@ struct NodeIsolateSession {
     begun: Arc<Mutex<Begun>>,
 }
 
-impl IsolateSession for NodeIsolateSession {
-    fn run(&self, code: String, options: IsolateCell) -> CellFuture {
-        let IsolateCell { language, timeout_ms } = options;
+impl HostSession for NodeSession {
+    fn run(&self, code: String, options: HostCell) -> CellFuture {
+        let HostCell { language, timeout_ms } = options;
         let mut request = CellRequest::new(code.into());
         #[expect(clippy::cast_precision_loss, reason = "a time limit is no exact number")]
         let timeout_ms = timeout_ms.map(|ms| ms as f64);
@@ -110,7 +133,7 @@ impl IsolateSession for NodeIsolateSession {
     fn close(&self) -> CloseFuture {
         let (sender, closed) = oneshot::channel();
         self.end(move || {
-            // The executor may wait no more.
+            // The system may wait no more.
             let _ = sender.send(());
         });
         Box::pin(async move {
@@ -120,7 +143,7 @@ impl IsolateSession for NodeIsolateSession {
     }
 }
 
-impl NodeIsolateSession {
+impl NodeSession {
     /// Ends the session, and tells JavaScript, which has a handle on it, too.
     fn end(&self, done: impl FnOnce() + Send + 'static) {
         let (mailbox, number) = (Arc::clone(&self.mailbox), self.number);
@@ -131,7 +154,7 @@ impl NodeIsolateSession {
     }
 }
 
-impl Drop for NodeIsolateSession {
+impl Drop for NodeSession {
     fn drop(&mut self) {
         self.end(|| ());
     }
@@ -144,6 +167,11 @@ impl Drop for Running {
     fn drop(&mut self) {
         self.0.terminate(None);
     }
+}
+
+/// The error for a call outside of the thread of its system.
+fn wrong_thread() -> Error {
+    Error::new(ErrorKind::Unavailable, "the thread that opened the system has ended")
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {

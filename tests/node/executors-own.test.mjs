@@ -291,7 +291,7 @@ test('an executor that hangs is given up', { timeout: CEILING_MS }, async () => 
 for (const how of ['break', 'return', 'dispose', 'drop']) {
   test(`a stream that is left ends the run (${how})`, { timeout: CEILING_MS }, async () => {
     for (const last of ['text', 'code']) {
-      const [closed, ended] = [deferred(), deferred()];
+      const [closed, begun, ended] = [deferred(), deferred(), deferred()];
       async function* parts() {
         try {
           yield 'a';
@@ -301,16 +301,25 @@ for (const how of ['break', 'return', 'dispose', 'drop']) {
           closed.resolve();
         }
       }
-      const execute = ({ signal }) => new Promise((_, reject) => signal.addEventListener('abort', () => (ended.resolve(), reject(signal.reason))));
+      const execute = ({ signal }) =>
+        new Promise((_, reject) => {
+          signal.addEventListener('abort', () => (ended.resolve(), reject(signal.reason)));
+          begun.resolve();
+        });
+      const isLast = async ({ type }) => {
+        // A stream that is left before its program has begun starts no program.
+        if (type === 'code') await begun.promise;
+        return type === last;
+      };
       // In a function of its own, so that nothing refers to the stream any more.
       await (async () => {
         const stream = loop(replies(last === 'text' ? parts : [CODE]), execute).stream('go');
         if (how === 'break') {
-          for await (const { type } of stream) if (type === last) break;
+          for await (const event of stream) if (await isLast(event)) break;
           assert.deepStrictEqual(await stream.next(), { done: true, value: undefined });
           return;
         }
-        while ((await stream.next()).value.type !== last);
+        while (!(await isLast((await stream.next()).value)));
         if (how === 'return') {
           assert.deepStrictEqual(await stream.return(), { done: true, value: undefined });
           await stream.return();

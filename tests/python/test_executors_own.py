@@ -384,6 +384,7 @@ def test_an_executor_that_hangs_is_given_up() -> None:
 @pytest.mark.parametrize("how", ["close", "with", "drop"])
 def test_a_stream_that_is_left_ends_the_run(how: str) -> None:
     async def main() -> None:
+        begun = asyncio.Event()
         ended = asyncio.Event()
         closed = asyncio.Event()
 
@@ -395,11 +396,18 @@ def test_a_stream_that_is_left_ends_the_run(how: str) -> None:
                 closed.set()
 
         async def execute(*_: Any) -> CodeExecutionResult:
+            begun.set()
             try:
                 await asyncio.Event().wait()
             finally:
                 ended.set()
             raise AssertionError
+
+        async def is_last(event: Any, last: str) -> bool:
+            if event["type"] == "code":
+                # A stream that is left before its program has begun starts no program.
+                await begun.wait()
+            return bool(event["type"] == last)
 
         def made(reply: Any) -> CodeLoop:
             return CodeLoop(Replies(reply), execute)
@@ -412,11 +420,11 @@ def test_a_stream_that_is_left_ends_the_run(how: str) -> None:
             if how == "with":
                 async with stream:
                     async for event in stream:
-                        if event["type"] == last:
+                        if await is_last(event, last):
                             break
             else:
                 async for event in stream:
-                    if event["type"] == last:
+                    if await is_last(event, last):
                         break
             if how == "close":
                 await stream.aclose()

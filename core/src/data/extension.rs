@@ -59,6 +59,22 @@ pub struct ExtensionFunction {
     pub name: &'static str,
     /// The kind of value that a call of it returns.
     pub returns: ExtensionReturns,
+    /// Whether the run is told of a call whose promise nothing awaits, as of a call of a host function.
+    pub is_told: bool,
+}
+
+impl ExtensionFunction {
+    /// A function with that name, of whose lost calls nothing is told.
+    #[must_use]
+    pub const fn new(name: &'static str, returns: ExtensionReturns) -> Self {
+        Self { name, returns, is_told: false }
+    }
+
+    /// The same for a function whose promise goes to the code that calls the extension, as it is.
+    #[must_use]
+    pub const fn told(self) -> Self {
+        Self { is_told: true, ..self }
+    }
 }
 
 /// The kind of value that a call of a native function of an extension returns.

@@ -24,7 +24,7 @@ use super::{
 use crate::{
     binding::native::{extension_number, extension_place},
     data::{
-        extension::{Extension, ExtensionReturns, installed},
+        extension::{Extension, ExtensionFunction, ExtensionReturns, installed},
         outcome::LogLevel,
         portable::portable,
     },
@@ -343,9 +343,22 @@ pub(super) fn gives_json(number: u32) -> bool {
     returns(number) == Some(ExtensionReturns::Json)
 }
 
+/// Whether the run is told of lost calls of a host function of the extension.
+pub(super) fn is_told(number: u32) -> bool {
+    function(number).is_some_and(|native| native.is_told)
+}
+
+/// The name of a host function of the extension.
+pub(super) fn name_of(number: u32) -> Option<&'static str> {
+    function(number).map(|native| native.name)
+}
+
 fn returns(number: u32) -> Option<ExtensionReturns> {
-    let place = extension_place(number)?;
-    installed()?.natives.get(place).map(|native| native.returns)
+    function(number).map(|native| native.returns)
+}
+
+fn function(number: u32) -> Option<&'static ExtensionFunction> {
+    installed()?.natives.get(extension_place(number)?)
 }
 
 /// The names of the extension that a run sees.

@@ -340,15 +340,19 @@ fn missing_export(state: &State, namespace: &Local, name: &str) -> Outcome<End> 
         _ => names.join(", "),
     };
     let ending = ending(state, name);
-    let remedy = ending.written.filter(|_| keys.len() == 0 && name == "default");
-    let remedy = remedy.map(|written| format!("; end with: {written}")).unwrap_or_default();
+    let remedy = match ending.written {
+        _ if ending.declared.is_some() => "; write export before its declaration".to_owned(),
+        Some(written) if keys.len() == 0 && name == "default" => format!("; end with: {written}"),
+        _ => String::new(),
+    };
+    let place = ending.declared.or(ending.last);
     let message = format!("The module has no export '{name}'; it exports {listed}{remedy}");
     let error = ExecutionError {
         name: "SyntaxError".to_owned(),
         message: bounded(message, MESSAGE_LIMIT),
         filename: Some(state.linker.borrow().entry().to_owned()),
-        line: ending.last.map(|place| place.line),
-        column: ending.last.map(|place| place.column),
+        line: place.map(|place| place.line),
+        column: place.map(|place| place.column),
         ..ExecutionError::default()
     };
     Ok(End::Failed(Status::LinkError, Box::new(error)))

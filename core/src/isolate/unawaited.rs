@@ -18,7 +18,7 @@ use super::{
         frames::{self, Caller},
         reactions::{self, ChainEnd, Layout, Walk},
     },
-    session,
+    extension, session,
 };
 
 /// The answered promises that are watched at once. Of further ones nothing is told.
@@ -26,6 +26,9 @@ const MOST_WATCHED: usize = 64;
 
 /// The places that a run tells of.
 const MOST_TOLD: usize = 10;
+
+/// The call sites among which a call that the extension passes on has the code that made it.
+const PASSED_ON_BY: usize = 3;
 
 /// The references of this crate to the promise of a call without an answer: the table's own, and those of the two
 /// functions that settle it.
@@ -43,9 +46,12 @@ pub(super) struct Site {
 
 impl Site {
     /// The site of a call of a host function, with its callers, the innermost first. `None` for calls that the extension
-    /// makes, whose own host knows which of them are lost.
-    pub(super) fn new(function: &Local, callers: &[Caller]) -> Option<Self> {
-        let caller = callers.first().filter(|caller| !caller.is_trusted())?.clone();
+    /// makes for itself: its host knows which of them are lost.
+    pub(super) fn new(state: &State, function: &Local, callers: &[Caller]) -> Option<Self> {
+        let number = state.host_function_number(function.raw());
+        let is_passed_on = number.is_some_and(extension::is_told);
+        let own = if is_passed_on { PASSED_ON_BY } else { 1 };
+        let caller = callers.iter().take(own).find(|caller| !caller.is_trusted())?.clone();
         Some(Self { function: function.clone(), caller })
     }
 }
@@ -149,7 +155,7 @@ impl State {
     pub(super) fn watch_answer(&self, promise: &Local, call: &HostCall) {
         let Some(layout) = reactions::layout() else { return };
         if !reactions::is_handled(layout, promise.raw()) {
-            if let Some(site) = call.site() {
+            if let Some(site) = call.site(self) {
                 self.watch(layout, Watched::of_call(promise.clone(), site, call.made, self));
             }
             return;
@@ -158,7 +164,7 @@ impl State {
         let Some((last, function)) = reactions::last_function(cx, layout, promise.raw()) else {
             return;
         };
-        if let Some(site) = call.site() {
+        if let Some(site) = call.site(self) {
             let watched = Watched::of_call(cx.dup(last), site, call.made, self);
             self.watch(layout, Watched { is_of_function: true, function, ..watched });
         }
@@ -170,8 +176,8 @@ impl State {
         let (Some(layout), Some(frames)) = (reactions::layout(), frames::probe::layout()) else {
             return;
         };
-        let callers = frames::innermost(cx, frames, 1);
-        if let Some(site) = Site::new(&cx.dup(function), &callers) {
+        let callers = frames::innermost(cx, frames, PASSED_ON_BY);
+        if let Some(site) = Site::new(self, &cx.dup(function), &callers) {
             let watched = Watched::of_call(promise.clone(), site, self.next_call(), self);
             self.watch(layout, watched);
         }
@@ -302,7 +308,7 @@ impl State {
         calls.sort_by_key(|(_, call)| call.made);
         let mut lost = Vec::new();
         for (promise, call) in calls {
-            let Some(site) = call.site() else { continue };
+            let Some(site) = call.site(self) else { continue };
             let promise = promise.raw();
             let mut ends = walk.ends(promise, OF_PENDING_CALL);
             if is_cell {

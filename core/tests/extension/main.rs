@@ -28,8 +28,8 @@ static EXTENSION: Extension = Extension {
     names: &["answer", "later", "api"],
     properties: &["Point"],
     natives: &[
-        ExtensionFunction { name: "missing", returns: ExtensionReturns::Value },
-        ExtensionFunction { name: "tests.later", returns: ExtensionReturns::Promise },
+        ExtensionFunction::new("missing", ExtensionReturns::Value),
+        ExtensionFunction::new("tests.later", ExtensionReturns::Promise),
     ],
 };
 

@@ -70,40 +70,40 @@ pub static EXTENSION: Extension = Extension {
         later("fetch"),
         now("abort"),
         now("library"),
-        json("state.get"),
+        json("state.get").told(),
         soon("state.set"),
         soon("state.delete"),
         soon("state.keys"),
-        later("db.sql"),
-        later("db.batch"),
-        later("db.schema"),
-        later("browser.navigate"),
-        later("browser.screenshot"),
-        later("browser.click"),
-        later("browser.type"),
-        later("browser.extractText"),
-        later("browser.extractHtml"),
-        later("browser.evaluate"),
-        later("browser.close"),
+        later("db.sql").told(),
+        later("db.batch").told(),
+        later("db.schema").told(),
+        later("browser.navigate").told(),
+        later("browser.screenshot").told(),
+        later("browser.click").told(),
+        later("browser.type").told(),
+        later("browser.extractText").told(),
+        later("browser.extractHtml").told(),
+        later("browser.evaluate").told(),
+        later("browser.close").told(),
     ],
 };
 
 /// A native function for which code waits.
 const fn now(name: &'static str) -> ExtensionFunction {
-    ExtensionFunction { name, returns: ExtensionReturns::Value }
+    ExtensionFunction::new(name, ExtensionReturns::Value)
 }
 
 /// A native function that answers with a promise.
 const fn later(name: &'static str) -> ExtensionFunction {
-    ExtensionFunction { name, returns: ExtensionReturns::Promise }
+    ExtensionFunction::new(name, ExtensionReturns::Promise)
 }
 
 /// A native function that answers with a promise of a value, whose text in JSON it gives.
 const fn json(name: &'static str) -> ExtensionFunction {
-    ExtensionFunction { name, returns: ExtensionReturns::Json }
+    ExtensionFunction::new(name, ExtensionReturns::Json)
 }
 
 /// A native function that answers at once if it can.
 const fn soon(name: &'static str) -> ExtensionFunction {
-    ExtensionFunction { name, returns: ExtensionReturns::Either }
+    ExtensionFunction::new(name, ExtensionReturns::Either)
 }

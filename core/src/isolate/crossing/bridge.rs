@@ -130,9 +130,9 @@ impl HostCall {
         self.callers.capacity() * size_of::<Caller>()
     }
 
-    /// The place of the call, unless the extension made the call.
-    pub(in crate::isolate) fn site(&self) -> Option<Site> {
-        Site::new(&self.function, &self.callers)
+    /// The place of the call, unless the extension made the call for itself.
+    pub(in crate::isolate) fn site(&self, state: &State) -> Option<Site> {
+        Site::new(state, &self.function, &self.callers)
     }
 }
 
@@ -478,7 +478,7 @@ impl State {
             Ok(value) => {
                 let (promise, [resolve, _]) = cx.promise()?;
                 cx.call(resolve.raw(), undefined(), &[value.raw()])?;
-                if extension_place(function).is_none() {
+                if extension_place(function).is_none() || extension::is_told(function) {
                     self.watch_settled(&promise, object);
                 }
                 Ok(promise)

@@ -170,6 +170,14 @@ impl Values<'_> {
         }
     }
 
+    /// Whether a key is known to be a text, not a number.
+    pub(super) fn is_text(&self, key: &Key) -> bool {
+        match key {
+            Key::Value(operand) => self.value(operand).is_some_and(|key| is_string(key.raw())),
+            Key::Name(_) | Key::Element(_) => false,
+        }
+    }
+
     /// The words for an operand that is a promise, and for the function that made it one.
     pub(super) fn promise(&self, operand: &Operand) -> Option<String> {
         let maker = operand.origin.as_ref().filter(|maker| match self.known(maker) {

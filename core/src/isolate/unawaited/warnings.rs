@@ -11,7 +11,7 @@ use crate::{
         State,
         backtrace::label_of,
         engine::{frames::Caller, is_string},
-        exception,
+        exception, extension,
     },
     modules::program::{
         self,
@@ -37,6 +37,9 @@ impl State {
         let names = lost.iter().map(|lost| self.name_of(&lost.site)).collect::<Vec<_>>();
         let places = self.places_of(&lost, &names);
         for ((lost, name), place) in lost.iter().zip(names).zip(places) {
+            let number = self.host_function_number(lost.site.function.raw());
+            // `sql` is called as `db.sql`.
+            let name = number.and_then(extension::name_of).map_or(name, str::to_owned);
             let call = match place {
                 Some((file, Position { line, column })) => {
                     format!("{name} ({file}:{line}:{column})")

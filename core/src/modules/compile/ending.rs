@@ -5,7 +5,8 @@
 
 use oxc_allocator::Allocator;
 use oxc_ast::ast::{
-    Argument, CallExpression, Declaration, Expression, Program, SimpleAssignmentTarget, Statement,
+    Argument, ArrowFunctionBody, CallExpression, Declaration, Expression, Program,
+    SimpleAssignmentTarget, Statement,
 };
 use oxc_span::{GetSpan, Span};
 use oxc_syntax::operator::{AssignmentOperator, UnaryOperator};
@@ -23,6 +24,8 @@ const LONGEST_VALUE: usize = 80;
 pub(crate) struct Ending {
     /// The start of the statement that exports the name.
     pub(crate) export: Option<Position>,
+    /// The start of the statement that declares the name without exporting it.
+    pub(crate) declared: Option<Position>,
     /// The start of the last statement.
     pub(crate) last: Option<Position>,
     /// A default export of the value that the last statement has or declares, if that is known and short.
@@ -42,9 +45,11 @@ pub(super) fn find(module: &CompiledModule, name: &str) -> Ending {
         let mut lines = Lines::new(text, &line_terminators);
         let mut position = |span: Span| lines.position(span.start as usize);
         let export = program.body.iter().find(|statement| exports(statement, name));
+        let declared = program.body.iter().find(|statement| declares(statement, name));
         let (last, value) = last(&program);
         Ending {
             export: export.map(|statement| position(statement.span())),
+            declared: declared.map(|statement| position(statement.span())),
             written: value.map(|value| format!("export default {value}")),
             last: last.map(position),
         }
@@ -56,20 +61,30 @@ pub(super) fn find(module: &CompiledModule, name: &str) -> Ending {
 fn exports(statement: &Statement<'_>, name: &str) -> bool {
     match statement {
         Statement::ExportDefaultDeclaration(_) => name == "default",
-        Statement::ExportDeclaration(export) => match &export.declaration {
-            Declaration::VariableDeclaration(variables) => {
-                let mut all = variables.declarations.iter().flat_map(|one| {
-                    let names = one.id.get_binding_identifiers();
-                    names.into_iter().map(|id| id.name)
-                });
-                all.any(|declared| declared == name)
-            }
-            declaration => declaration.id().is_some_and(|id| id.name == name),
-        },
+        Statement::ExportDeclaration(export) => gives(&export.declaration, name),
         Statement::ExportNamedDeclaration(export) => {
             export.specifiers.iter().any(|one| one.exported.name() == name)
         }
         _ => false,
+    }
+}
+
+/// Whether a statement declares a value of that name, and does not export it.
+fn declares(statement: &Statement<'_>, name: &str) -> bool {
+    let declaration = statement.as_declaration().filter(|declaration| !declaration.is_type());
+    declaration.is_some_and(|declaration| gives(declaration, name))
+}
+
+fn gives(declaration: &Declaration<'_>, name: &str) -> bool {
+    match declaration {
+        Declaration::VariableDeclaration(variables) => {
+            let mut all = variables.declarations.iter().flat_map(|one| {
+                let names = one.id.get_binding_identifiers();
+                names.into_iter().map(|id| id.name)
+            });
+            all.any(|declared| declared == name)
+        }
+        declaration => declaration.id().is_some_and(|id| id.name == name),
     }
 }
 
@@ -181,10 +196,26 @@ fn called(source: &str, call: &CallExpression<'_>) -> Option<String> {
     text.map(|text| format!("await {text}"))
 }
 
-/// Whether it is a method of the console.
+/// Whether it is a method of the console, or an arrow function that only calls one.
 fn logs(argument: &Argument<'_>) -> bool {
-    let method = argument.as_expression().and_then(|argument| argument.as_member_expression());
-    method.is_some_and(|method| is_console(method.object()))
+    let Some(given) = argument.as_expression() else { return false };
+    let is_method = |callee: &Expression<'_>| {
+        callee.as_member_expression().is_some_and(|method| is_console(method.object()))
+    };
+    let calls = |called: &Expression<'_>| match called.get_inner_expression() {
+        Expression::CallExpression(call) => is_method(&call.callee),
+        _ => false,
+    };
+    match given.get_inner_expression() {
+        Expression::ArrowFunctionExpression(arrow) => match &arrow.body {
+            ArrowFunctionBody::FunctionBody(body) => matches!(
+                body.statements.as_slice(),
+                [Statement::ExpressionStatement(only)] if calls(&only.expression)
+            ),
+            body => body.as_expression().is_some_and(calls),
+        },
+        given => is_method(given),
+    }
 }
 
 fn is_console(object: &Expression<'_>) -> bool {
@@ -223,6 +254,9 @@ mod tests {
             ("void main();", "await main()"),
             ("main().catch(console.error);", "await main()"),
             ("main().then(console.log).catch((e) => { throw e; });", "await main()"),
+            ("main().then((rows) => console.log(rows));", "await main()"),
+            ("main().then((rows) => { console.table(rows); });", "await main()"),
+            ("main().then((x) => { f(x); });", "await main().then((x) => { f(x); })"),
             ("main().then((x) => x.id)", "await main().then((x) => x.id)"),
             ("console.log(total);", "total"),
             ("console.log(await load());", "await load()"),
@@ -255,6 +289,7 @@ mod tests {
     #[test]
     fn places_are_those_of_the_statements() {
         let found = ending("const a = 1;\n  export { a as default };\nf();");
+        assert_eq!(found.declared, None);
         let place = |line, column| Some(Position { line, column });
         assert_eq!((found.export, found.last), (place(2, 3), place(3, 1)));
         assert_eq!(ending(&"f();\n".repeat(LONGEST)), Ending::default());

@@ -159,16 +159,12 @@ impl Calls {
         self.list.iter().map(text).sum()
     }
 
-    /// The requests and the calls of a browser that have no answer: `fetch was not awaited: GET https://x.org`.
+    /// The requests that have no answer: `fetch was not awaited: GET https://x.org`. The run itself knows of other calls,
+    /// whose promises go to the code as they are.
     pub(super) fn unanswered(&self) -> Vec<String> {
-        let is_named = |call: &&Call| call.name == "fetch" || call.name.starts_with("browser.");
-        let open = self.list.iter().filter(|call| call.ended.is_none()).filter(is_named);
-        let told = open.map(|call| (call.name, call.summary.text()));
-        told.map(|(name, summary)| match summary.as_str() {
-            "" => format!("{name} was not awaited"),
-            _ => format!("{name} was not awaited: {summary}"),
-        })
-        .collect()
+        let is_request = |call: &&Call| call.name == "fetch";
+        let open = self.list.iter().filter(|call| call.ended.is_none()).filter(is_request);
+        open.map(|call| format!("fetch was not awaited: {}", call.summary.text())).collect()
     }
 
     /// The records of the calls that have ended, and how many have none, once.

@@ -365,7 +365,8 @@ fn calls_of_the_browser_are_recorded_and_redacted() {
     assert_eq!(calls, expected);
     assert_eq!(result.calls[4].error.as_deref(), Some("Aborted"));
     let log = result.logs[0].args.deserialize::<(String,)>().expect("a text").0;
-    assert_eq!(log, "browser.click was not awaited: #button");
+    let lost = "the promise of browser.click (<runCode>:6:17) was never awaited";
+    assert_eq!(log, lost);
 }
 
 /// The value that a function gives, or its error.

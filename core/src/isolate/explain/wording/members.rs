@@ -117,6 +117,7 @@ fn lacks(values: &Values<'_>, object: &Operand, key: &Key) -> Option<String> {
         return Some(promise);
     }
     let Known::Value(value) = values.known(object) else { return None };
+    let is_text = values.is_text(key);
     let key = values.key(key)?;
     if let Some(count) = values.elements(value.raw()) {
         let is_index = key.parse::<u32>().is_ok();
@@ -129,7 +130,8 @@ fn lacks(values: &Values<'_>, object: &Operand, key: &Key) -> Option<String> {
         });
     }
     if values.kind(value.raw()) == "a Map" {
-        return Some(format!("{text} is a Map: {text}.get({})", quoted(&key)));
+        let key = if !is_text && key.parse::<u32>().is_ok() { key } else { quoted(&key) };
+        return Some(format!("{text} is a Map: {text}.get({key})"));
     }
     let names = values.names(value.raw())?;
     if names.contains(&key) {

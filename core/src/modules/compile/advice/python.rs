@@ -106,7 +106,9 @@ fn word_after(source: &Source<'_, '_, '_>) -> Option<Advice> {
         "if" if line.contains(" else ") && !line.contains('{') => {
             "write condition ? value : otherwise"
         }
-        "for" if listed && line.contains(" in ") => "a list is made of another with map and filter",
+        "for" if listed && (line.contains(" in ") || line.contains(" of ")) => {
+            "a list is made of another with map and filter"
+        }
         _ => return None,
     };
     // After an operand alone; a statement may begin with any word on a line of its own. Right behind a string the word may

@@ -184,7 +184,7 @@ export interface LocalOptions extends CommonOptions {
   interpreter?: string;
   /** Its arguments. Default `['-']`. */
   args?: readonly string[];
-  /** Variables, in place of the caller's of that name. One that is `undefined` is not set. */
+  /** Variables, in place of the caller's of that name. One that is `undefined` is as if it were not given. */
   env?: Readonly<Record<string, string | undefined>>;
   /** Gives the program the caller's whole environment, with all keys in it. */
   inheritEnv?: boolean;
@@ -266,7 +266,7 @@ export interface ConfinedOptions extends CommonOptions {
   memory?: string;
   /** The most processes and threads of a program at a time. Default 128. */
   pidsLimit?: number;
-  /** Variables beside `PATH`, `HOME`, `TMPDIR` and `LANG`, or in their place. One that is `undefined` is not set. */
+  /** Variables beside `PATH`, `HOME`, `TMPDIR` and `LANG`, or in their place. One that is `undefined` is as if it were not given. */
   env?: Readonly<Record<string, string | undefined>>;
   /** Files and folders that the program may read, as absolute paths outside of `/work`, `/proc` and `/dev`. */
   readable?: readonly string[];
@@ -406,8 +406,14 @@ export interface ModelRequest {
 /** A text, a part, or parts. They are plain data: what JSON would change, such as an `Error` or bytes, is a `TypeError`. */
 export type ModelPart = string | PartInput | readonly PartInput[];
 
+/** The words of a model as Gemini has them: its parts are the reply. */
+export interface ModelContent {
+  readonly role?: string;
+  readonly parts: readonly PartInput[];
+}
+
 /** The reply of a model: all of it, or its pieces. A character of two halves may be split between two pieces of text. */
-export type ModelReply = ModelPart | AsyncIterable<ModelPart> | Iterable<ModelPart>;
+export type ModelReply = ModelPart | ModelContent | AsyncIterable<ModelPart> | Iterable<ModelPart>;
 
 /** A language model, as the loop sees it. */
 export interface Model {

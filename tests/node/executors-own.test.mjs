@@ -108,14 +108,16 @@ test('hostile replies are misuse', async () => {
   for (let depth = 0; depth < 300; depth += 1) lessDeep = [lessDeep];
   const circle = [];
   circle.push(circle);
+  const content = { role: 'model', parts: [{ text: 'of Gemini' }] };
+  assert.strictEqual((await loop(replies(content), echo).run('go')).text, 'of Gemini');
   const hostile = [
     [[{}], 'parts[0] has no field'],
     [[{ text: null }], 'parts[0] has no field'],
     [[{ text: 5 }], 'parts[0].text must be a string, got a number'],
     [{ executableCode: 1 }, 'part.executableCode must be an object, got a number'],
-    [null, 'parts must be a list, got null'],
-    [undefined, 'parts must be a list, got null'],
-    [7, 'parts must be a list, got a number'],
+    [null, 'a reply must be a text, a part or a list of parts, got null'],
+    [undefined, 'a reply must be a text, a part or a list of parts, got null'],
+    [7, 'a reply must be a text, a part or a list of parts, got a number'],
     [[{ x: 1n }], 'the reply of the model is not plain data'],
     [[{ x: NaN }], 'the reply of the model is not plain data: NaN has no form in JSON'],
     [[{ x: Infinity }], 'the reply of the model is not plain data'],

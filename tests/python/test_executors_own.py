@@ -143,6 +143,28 @@ def test_an_exception_of_the_model_comes_back_as_raised() -> None:
     assert asyncio.run(read(CodeLoop(Replies(lambda *_: stream()), echo))) == ["turn", "text"]
 
 
+def test_a_content_is_a_reply() -> None:
+    content = {"role": "model", "parts": [{"text": "of Gemini"}]}
+    assert CodeLoop(Replies(content), echo).run_sync("go").text == "of Gemini"
+
+
+def test_unknown_names_in_mappings_are_misuse() -> None:
+    spelled = CodeLoop(Replies([CODE], "x"), lambda *_: {"stdot": "x"}).run_sync("go")
+    assert outputs(spelled) == [
+        (
+            "OUTCOME_FAILED",
+            (
+                "the executor failed: CodeExecutionResult() got an unexpected keyword argument "
+                "'stdot'; did you mean 'stdout'?"
+            ),
+        )
+    ]
+    with pytest.raises(TypeError, match=r"unexpected keyword argument 'kode'.*'code'"):
+        CodeExecutionInput.from_json({"kode": "1"})
+    with pytest.raises(TypeError, match=r"unexpected keyword argument 'turns'.*'turn'"):
+        LocalCodeExecutor().execute_code_sync({"turns": 1}, CodeExecutionInput("1"))
+
+
 @pytest.mark.parametrize(
     ("reply", "message"),
     [
@@ -150,8 +172,8 @@ def test_an_exception_of_the_model_comes_back_as_raised() -> None:
         ([{"text": None}], "parts[0] has no field"),
         ([{"text": 5}], "parts[0].text must be a string, got a number"),
         ({"executableCode": 1}, "part.executableCode must be an object, got a number"),
-        (None, "parts must be a list, got null"),
-        (7, "parts must be a list, got a number"),
+        (None, "a reply must be a text, a part or a list of parts, got null"),
+        (7, "a reply must be a text, a part or a list of parts, got a number"),
         ([object()], "the reply of the model is not plain data"),
         ([{"x": float("nan")}], "the reply of the model is not plain data"),
         ([{"x": float("inf")}], "the reply of the model is not plain data"),

@@ -54,7 +54,8 @@ class Model(Protocol):
 
     def generate(self, *, instruction: str, contents: list[dict[str, Any]]) -> Any:
         """Goes on with a conversation. A function or a coroutine function. Returns a list of parts,
-        one part, a text, or an iterator or asynchronous iterator of parts or texts."""
+        one part, a content of the model, a text, or an iterator or asynchronous iterator of parts
+        or texts."""
         ...
 
 

@@ -9,8 +9,10 @@ from __future__ import annotations
 import base64
 import binascii
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import Any, Literal, TypeAlias, cast
+
+from . import _isolane
 
 ExecutorErrorKind: TypeAlias = Literal[
     "bad_input",
@@ -177,8 +179,8 @@ def context_of(given: InvocationContext | Mapping[str, Any] | None) -> Invocatio
         raise TypeError(
             f"the context must be an InvocationContext or None, got {type(given).__name__}"
         )
-    fields = {_CAMEL.get(name, name): value for name, value in given.items()}
-    return InvocationContext(**fields)
+    _refuse_unknown(given, InvocationContext)
+    return InvocationContext(**{_CAMEL.get(name, name): value for name, value in given.items()})
 
 
 def native_input(given: CodeExecutionInput | Mapping[str, Any]) -> NativeInput:
@@ -244,6 +246,7 @@ def _file(given: Any, place: str) -> ExecFile:
 def _fields(given: Any, expected: type, place: str) -> Callable[[str, Any], Any]:
     """The fields of an object or a mapping. `None` in a mapping is as if not given."""
     if isinstance(given, Mapping):
+        _refuse_unknown(given, expected)
         found = {
             _CAMEL.get(name, name): value for name, value in given.items() if value is not None
         }
@@ -253,6 +256,13 @@ def _fields(given: Any, expected: type, place: str) -> Callable[[str, Any], Any]
             f"{place} must be a {expected.__name__} or a mapping, got {type(given).__name__}"
         )
     return lambda name, default: getattr(given, name, default)
+
+
+def _refuse_unknown(given: Mapping[str, Any], expected: type) -> None:
+    names = [field.name for field in fields(expected)]
+    for name in given:
+        if _CAMEL.get(name, name) not in names:
+            raise _isolane.unknown_keyword(expected.__name__, str(name), "", names)
 
 
 def _text(given: Any, place: str) -> str:

@@ -71,7 +71,8 @@ fn permit(parent: impl AsFd, path: impl Arg) {
 
 /// Removes what is in a folder, but moves folders to the top, under the names that it returns.
 fn empty(top: &OwnedFd, folder: &OwnedFd, moved: &mut u64) -> io::Result<Vec<String>> {
-    let mut folders = Vec::new();
+    // First all of them: those of the top itself would come again under their new names.
+    let mut inside = Vec::new();
     for entry in Dir::read_from(folder)? {
         let entry = entry?;
         let name = entry.file_name();
@@ -85,10 +86,15 @@ fn empty(top: &OwnedFd, folder: &OwnedFd, moved: &mut u64) -> io::Result<Vec<Str
             }
             other => other == FileType::Directory,
         };
-        if !is_folder {
+        if is_folder {
+            inside.push(name.to_owned());
+        } else {
             unlinkat(folder, name, AtFlags::empty())?;
-            continue;
         }
+    }
+    let mut folders = Vec::with_capacity(inside.len());
+    for name in inside {
+        let name = name.as_c_str();
         // To move a folder is to write to it.
         permit(folder, name);
         loop {
@@ -129,6 +135,16 @@ mod tests {
         remove(&folder).expect("removed");
         assert!(!folder.exists());
         assert!(outside.path().join("kept").exists());
+    }
+
+    #[test]
+    fn many_folders_are_removed() {
+        let folder = tempfile::tempdir().expect("a folder").keep();
+        for number in 0..3000 {
+            fs::create_dir_all(folder.join(format!("d{number}/e"))).expect("folders");
+        }
+        remove(&folder).expect("removed");
+        assert!(!folder.exists());
     }
 
     #[test]

@@ -150,15 +150,24 @@ impl Part {
         Self::read(json, "part")
     }
 
-    /// Parts of JSON: a list, a single part, or a text.
+    /// Parts of JSON: a list, a single part, a text, or those of a content, `{ role, parts }`.
     ///
     /// # Errors
     /// As [`Part::from_json`], with the place in the list.
     pub fn list_from_json(json: Json) -> Result<Vec<Self>, Error> {
         match json {
             Json::String(text) => Ok(vec![Self::text(text)]),
+            Json::Object(mut content) if content.contains_key("parts") => {
+                Self::read_list(content.shift_remove("parts").unwrap_or_default(), "parts")
+            }
             json @ Json::Object(_) => Ok(vec![Self::read(json, "part")?]),
-            json => Self::read_list(json, "parts"),
+            json @ Json::Array(_) => Self::read_list(json, "parts"),
+            other => {
+                let got = kind_of(&other);
+                let message =
+                    format!("a reply must be a text, a part or a list of parts, got {got}");
+                Err(misuse(message))
+            }
         }
     }
 

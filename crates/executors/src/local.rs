@@ -15,7 +15,7 @@ use std::{
 
 use async_trait::async_trait;
 use isolane_child::{self as child, Bounds, DEFAULT_LIMIT_BYTES, Ended, Ending, push_line};
-use tokio::{process::Command, task::spawn_blocking};
+use tokio::{process::Command, task::spawn_blocking, time::timeout};
 use tokio_util::sync::CancellationToken;
 
 use crate::{
@@ -178,7 +178,7 @@ impl LocalCodeExecutor {
         cancelled: CancellationToken,
     ) -> Result<CodeExecutionResult, ExecutorError> {
         let (files, until) = (input.input_files, cancelled.clone());
-        let mut workspace = in_thread(move || Workspace::new(files, &until)).await??;
+        let workspace = in_thread(move || Workspace::new(files, &until)).await??;
         if cancelled.is_cancelled() {
             return Err(ExecutorError::cancelled());
         }
@@ -191,13 +191,14 @@ impl LocalCodeExecutor {
         let ended = child::run(command, input.code.into_bytes(), bounds, &context, stop)
             .await
             .map_err(|error| self.not_started(error))?;
-        let outputs = in_thread(move || {
-            let outputs = workspace.output_files();
-            // A file of another user in it stays in the system's folder for temporary files.
-            drop(workspace.remove());
-            outputs
-        });
-        result(ended, outputs.await?, &self.interpreter, self.timeout)
+        let (outputs, workspace) = in_thread(move || (workspace.output_files(), workspace)).await?;
+        // A file of another user in it stays in the system's folder for temporary files. A program may leave more folders
+        // than can be removed in this time: their removal goes on behind the call.
+        let removal = in_thread(move || drop(workspace));
+        if let Ok(removed) = timeout(MOST_REMOVAL, removal).await {
+            removed?;
+        }
+        result(ended, outputs, &self.interpreter, self.timeout)
     }
 
     fn not_started(&self, error: io::Error) -> ExecutorError {
@@ -231,6 +232,9 @@ impl CodeExecutor for LocalCodeExecutor {
         true
     }
 }
+
+/// How long a call waits for the removal of its working folder.
+const MOST_REMOVAL: Duration = Duration::from_secs(3);
 
 /// The exit code of a program that was killed as its working folder was full: that of `SIGXFSZ` in a shell.
 const OVERFULL: i32 = 153;

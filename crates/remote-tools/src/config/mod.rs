@@ -111,7 +111,8 @@ impl Config {
     /// # Errors
     /// No JSON; a field that is there twice.
     pub fn json(text: &str) -> Result<Json, Error> {
-        let read = serde_json::from_str(text);
+        // Editors of Windows begin files with a byte-order mark.
+        let read = serde_json::from_str(text.strip_prefix('\u{feff}').unwrap_or(text));
         read.map(|OnceEach(json)| json)
             .map_err(|error| Error::new(ErrorKind::Type, format!("no JSON: {error}")))
     }

@@ -2,7 +2,7 @@
 //!
 //! In: errors of the protocol's library. Out: a sentence without addresses, and without what the configuration hides.
 
-use std::{error::Error as StdError, time::Duration};
+use std::{error::Error as StdError, io, time::Duration};
 
 use isolane::{Error, ErrorCode, ErrorKind};
 use isolane_environment::ToolError;
@@ -15,6 +15,9 @@ use crate::{client::cause, config::Server};
 
 /// The most characters of a message.
 const MOST_SHOWN: usize = 4000;
+
+const UNREADY: &str = "the server ended before it was ready";
+const UNANSWERED: &str = "the server ended before it answered";
 
 /// Why something failed.
 #[derive(Debug)]
@@ -44,10 +47,10 @@ impl Failure {
             ServiceError::McpError(error) => {
                 Self { code: Some(error.code.0), ..Self::new(error.message.to_string()) }
             }
-            ServiceError::TransportClosed => {
-                Self::new("the server ended before it answered".to_owned())
+            ServiceError::TransportClosed => Self::new(UNANSWERED.to_owned()),
+            ServiceError::TransportSend(error) => {
+                Self::new(transport(error.error.as_ref(), UNANSWERED))
             }
-            ServiceError::TransportSend(error) => Self::new(transport(error.error.as_ref())),
             ServiceError::UnexpectedResponse => {
                 Self::new("the server answered something else than a result".to_owned())
             }
@@ -57,11 +60,9 @@ impl Failure {
 
     pub(super) fn of_start(error: &ClientInitializeError) -> Self {
         match error {
-            ClientInitializeError::ConnectionClosed(_) => {
-                Self::new("the server ended before it was ready".to_owned())
-            }
+            ClientInitializeError::ConnectionClosed(_) => Self::new(UNREADY.to_owned()),
             ClientInitializeError::TransportError { error, .. } => {
-                Self::new(transport(error.error.as_ref()))
+                Self::new(transport(error.error.as_ref(), UNREADY))
             }
             ClientInitializeError::JsonRpcError(error) => {
                 let message = format!("the server refused to start: {}", error.message);
@@ -105,8 +106,8 @@ fn shown(text: &str) -> String {
     text.chars().take(MOST_SHOWN).collect()
 }
 
-/// Why a request was not made, without its address.
-fn transport(error: &(dyn StdError + 'static)) -> String {
+/// Why a request was not made, without its address. `ended` is the reason for a program that reads no more.
+fn transport(error: &(dyn StdError + 'static), ended: &str) -> String {
     let unreachable =
         |error: &reqwest::Error| format!("the server cannot be reached: {}", cause(error));
     let mut error = error;
@@ -124,6 +125,10 @@ fn transport(error: &(dyn StdError + 'static)) -> String {
                 return "the server answered 403: the token does not allow this".to_owned();
             }
             _ => {}
+        }
+        let broken = error.downcast_ref::<io::Error>();
+        if broken.is_some_and(|error| error.kind() == io::ErrorKind::BrokenPipe) {
+            return ended.to_owned();
         }
         match error.source() {
             Some(source) => error = source,

@@ -3,10 +3,12 @@
 //! In: a command. Out: a process in a group of its own (on Windows a job), which is killed as a whole. [`run`] feeds a
 //! process, reads it, watches it, and waits for its end. `Lasting` and
 //! [`Piped`] are processes that outlive calls. [`Output`] bounds a stream. [`at_exit`] ends
-//! groups, and removes folders, when this process exits.
+//! groups, and removes folders, when this process exits. `interpreter` tells the files that an interpreter needs.
 
 #[cfg(unix)]
 pub mod at_exit;
+#[cfg(target_os = "linux")]
+pub mod interpreter;
 #[cfg(unix)]
 mod lasting;
 mod output;

@@ -8,7 +8,8 @@
 //! [`Zygote::worker`] (its descriptors, its limits, its calls). A worker that knows its run is limited to it with
 //! [`Worker::limit`]. All phases are for processes of one thread. Each item is tried by itself: a refused one takes no
 //! other with it. Systems differ in their means: see `linux`, `macos`, and `unix` for both; and `windows`, where a
-//! worker is started with less than its host has, and gives up the rest itself.
+//! worker is started with less than its host has, and gives up the rest itself. [`program`] has what all systems that
+//! start other programs in confinement share.
 
 mod allocator;
 mod confinement;
@@ -19,6 +20,7 @@ mod environment;
 mod linux;
 #[cfg(target_os = "macos")]
 mod macos;
+pub mod program;
 #[cfg(all(test, target_os = "linux", not(isolane_sanitized), target_pointer_width = "64"))]
 mod tests;
 #[cfg(unix)]

@@ -257,7 +257,7 @@ fn encode(code: u32, k: u32, jt: u8, jf: u8) -> Instruction {
 mod tests {
     use super::*;
     use crate::linux::{
-        interpreter::{self, Memory},
+        interpreter::{self, Granted, Memory},
         permitted,
     };
 
@@ -308,11 +308,14 @@ mod tests {
 
     #[test]
     fn a_program_decides_as_its_rules_do() {
-        let made: [fn() -> Rules; 4] = [
-            permitted::worker,
-            permitted::zygote,
-            || interpreter::rules(Memory::OfGroup),
-            || interpreter::rules(Memory::OfEach),
+        let program =
+            |memory, may_fork, network| interpreter::rules(Granted { memory, may_fork, network });
+        let made: [&dyn Fn() -> Rules; 5] = [
+            &permitted::worker,
+            &permitted::zygote,
+            &|| program(Memory::OfGroup, true, false),
+            &|| program(Memory::OfEach, true, false),
+            &|| program(Memory::OfEach, false, true),
         ];
         for make in made {
             let (program, rules) = (Program::compile(make()), make());

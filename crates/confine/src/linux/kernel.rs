@@ -226,6 +226,8 @@ pub(super) fn name_host() -> bool {
 /// Attributes of files that are shown to a program: read-only, without devices and set-user bits.
 pub(super) const SHOWN_FILE: u64 =
     libc::MOUNT_ATTR_RDONLY | libc::MOUNT_ATTR_NOSUID | libc::MOUNT_ATTR_NODEV;
+/// The same for folders that a program may write to.
+pub(super) const SHOWN_WRITABLE: u64 = libc::MOUNT_ATTR_NOSUID | libc::MOUNT_ATTR_NODEV;
 /// The same for a device.
 pub(super) const SHOWN_DEVICE: u64 =
     libc::MOUNT_ATTR_RDONLY | libc::MOUNT_ATTR_NOSUID | libc::MOUNT_ATTR_NOEXEC;

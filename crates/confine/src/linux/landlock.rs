@@ -5,7 +5,7 @@
 
 use super::kernel::{self, Granted, Handled};
 use rustix::fs::{Mode, OFlags, open};
-use std::os::fd::AsFd;
+use std::{os::fd::AsFd, path::Path};
 
 /// The rights on files, by the version that brought them: execute, read, write, remove, make; refer;
 /// truncate; control of devices.
@@ -22,11 +22,10 @@ const READ_FOLDER: u64 = 1 << 3;
 const MAKE_DEVICES: u64 = 1 << 6 | 1 << 11;
 const CONTROL_DEVICE: u64 = 1 << 15;
 
-/// The rights of a program on parts of its root. Of the devices `/dev/zero` is missing: a shared mapping that can be
-/// written to is memory that no limit counts.
-const OF_PROGRAM: [(&str, u64); 5] = [
+/// The rights of a program on parts of its root, beside the folders that it may write to. Of the devices `/dev/zero` is
+/// missing: a shared mapping that can be written to is memory that no limit counts.
+const OF_PROGRAM: [(&str, u64); 4] = [
     ("/", EXECUTE | READ_FILE | READ_FOLDER),
-    ("/work", !MAKE_DEVICES),
     ("/tmp", !MAKE_DEVICES),
     ("/dev/null", WRITE_FILE | CONTROL_DEVICE),
     ("/dev/full", WRITE_FILE | CONTROL_DEVICE),
@@ -37,11 +36,20 @@ pub(super) fn restrict() -> bool {
     handled().is_some_and(|handled| kernel::restrict_by_landlock(&handled, &[]).is_ok())
 }
 
-/// The same, less the rights of a program on its root.
-pub(super) fn restrict_to_folders() -> bool {
-    let Some(handled) = handled() else { return false };
+/// The same, less the rights of a program on its root, on these folders of it and, maybe, on the network.
+pub(super) fn restrict_to<'p>(writable: impl Iterator<Item = &'p Path>, network: bool) -> bool {
+    let Some(mut handled) = handled() else { return false };
+    if network {
+        handled.network = 0;
+    }
     let flags = OFlags::PATH | OFlags::CLOEXEC;
-    let opened = OF_PROGRAM.map(|(path, files)| (open(path, flags, Mode::empty()), files));
+    let fixed = OF_PROGRAM.map(|(path, files)| (Path::new(path), files));
+    let writable = writable.map(|path| (path, !MAKE_DEVICES));
+    let opened: Vec<_> = fixed
+        .into_iter()
+        .chain(writable)
+        .map(|(path, files)| (open(path, flags, Mode::empty()), files))
+        .collect();
     let granted: Vec<_> = opened
         .iter()
         .filter_map(|(opened, files)| {

@@ -88,15 +88,14 @@ impl Stage {
                 .to_vec();
         variables.push(("SHOWN".into(), self.shown.into()));
         let program = Program {
-            path: path.as_ref().to_owned(),
             args: args.iter().map(OsString::from).collect(),
             env: variables,
             readable: self.readable,
-            files: Vec::new(),
             memory_bytes: self.memory_bytes,
             processes: self.processes,
             cpu: self.cpu,
             group: self.group.iter().map(ControlGroup::members).collect(),
+            ..Program::new(path.as_ref().to_owned())
         };
         let mut command = Command::new(std::env::current_exe().expect("this program"));
         command.args(words()).env_clear().env("SECRET", "of the host");
@@ -107,7 +106,7 @@ impl Stage {
         let launcher = command.spawn().expect("a launcher");
         drop(command);
         let (stdin, input) = std::io::pipe().expect("a pipe");
-        let prepared = connection.prepare(&program, stdin.as_fd()).expect("it is confined");
+        let prepared = connection.prepare(&program, stdin.as_fd(), &[]).expect("it is confined");
         drop(stdin);
         let lifeline = connection.start().expect("it starts");
         Running { launcher, prepared, lifeline, input, _group: self.group }

@@ -1,29 +1,20 @@
 //! Code in a subprocess that has next to nothing: an interpreter in the confinement of Isolane's own workers.
 //!
 //! In: code, files. Out: the text that it printed, the files that it left, its exit code. `options` are checked before
-//! anything starts; `required` compares the confinement that a program got with the one that was asked for; `interpreter`
-//! finds out which files an interpreter needs, and `program` starts it. It works on Linux.
+//! anything starts, and `program` starts the interpreter. It works on Linux.
 
-#[cfg(target_os = "linux")]
-mod interpreter;
 mod memory;
 #[cfg(target_os = "linux")]
 mod program;
-#[cfg_attr(
-    not(target_os = "linux"),
-    expect(dead_code, reason = "programs are confined on Linux alone")
-)]
-mod required;
-#[cfg(target_os = "linux")]
-mod worker;
 
 use std::{collections::BTreeMap, num::NonZeroU32, path::PathBuf, time::Duration};
 
 use async_trait::async_trait;
-use isolane::Confinement;
 use isolane_child::DEFAULT_LIMIT_BYTES;
+use isolane_confine::program::Required;
+pub use isolane_confine::program::{MemoryLimit, ProgramConfinement};
 
-use self::{memory::parse_memory, required::Required};
+use self::memory::parse_memory;
 use crate::{
     CodeExecutionInput, CodeExecutionResult, CodeExecutor, ExecutorError, InvocationContext,
     checks::check_input, task,
@@ -71,36 +62,6 @@ pub struct ConfinedCodeExecutor {
     worker: Option<PathBuf>,
 }
 
-/// The confinement of programs on this machine.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct ProgramConfinement {
-    /// Each item, by the name that it has for workers.
-    pub items: Confinement,
-    /// The memory that the limit counts.
-    pub memory: MemoryLimit,
-}
-
-/// The memory that a limit counts.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum MemoryLimit {
-    /// All processes of a program together, in a control group.
-    Group,
-    /// Each of its processes by itself.
-    Process,
-}
-
-impl MemoryLimit {
-    /// The word for it, the same in all languages: `group` or `process`.
-    #[must_use]
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Group => "group",
-            Self::Process => "process",
-        }
-    }
-}
-
 impl Default for ConfinedCodeExecutor {
     fn default() -> Self {
         Self::new()
@@ -120,7 +81,7 @@ impl ConfinedCodeExecutor {
             pids_limit: 128,
             env: BTreeMap::new(),
             readable: Vec::new(),
-            required: required::DEFAULT.map(str::to_owned).to_vec(),
+            required: Required::ITEMS.map(str::to_owned).to_vec(),
             output_limit_bytes: DEFAULT_LIMIT_BYTES,
             worker: None,
         }
@@ -254,10 +215,18 @@ impl ConfinedCodeExecutor {
         }
         Ok(Options {
             memory_bytes: parse_memory(&self.memory)?,
-            required: Required::parse(&self.required)?,
+            required: required(&self.required)?,
             executor: self.clone(),
         })
     }
+}
+
+fn required(names: &[String]) -> Result<Required, ExecutorError> {
+    Required::parse(names).map_err(|at| {
+        let items = Required::ITEMS.join(", ");
+        let message = format!("required has no item {:?}; it has {items}", names[at]);
+        ExecutorError::bad_input(message)
+    })
 }
 
 /// Whether that path may lie in a program's root.

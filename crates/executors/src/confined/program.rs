@@ -10,27 +10,26 @@ use std::{
     fs::{self, File},
     io::{self, Write as _},
     os::fd::{AsFd as _, OwnedFd},
-    path::PathBuf,
+    path::{Path, PathBuf},
     pin::pin,
     process::Stdio,
     sync::{Arc, Mutex, PoisonError},
     time::Duration,
 };
 
-use isolane_child::{self as child, Bounds, Ending};
-use isolane_confine::interpreter::{
-    Connection, ControlGroup, NotStarted, Prepared, Program, words,
+use isolane_child::{
+    self as child, Bounds, Ending,
+    interpreter::{self, Interpreter},
+};
+use isolane_confine::{
+    interpreter::{Connection, ControlGroup, NotStarted, Prepared, Program, words},
+    program::{NoLauncher, Required, VARIABLE, find_launcher},
 };
 use rustix::fs::{Mode, OFlags, openat};
 use tokio::{io::AsyncWriteExt as _, net::unix::pipe, process::Command};
 use tokio_util::sync::CancellationToken;
 
-use super::{
-    MemoryLimit, Options, ProgramConfinement,
-    interpreter::{self, Interpreter},
-    required::Required,
-    worker,
-};
+use super::{Options, ProgramConfinement};
 use crate::{
     CodeExecutionInput, CodeExecutionResult, ExecFile, ExecutorError, ExecutorErrorKind,
     InvocationContext,
@@ -43,6 +42,9 @@ const PATIENCE: Duration = Duration::from_secs(10);
 
 /// CPU time beyond the wall time.
 const CPU_AFTER: Duration = Duration::from_secs(1);
+
+/// Folders that a program has for itself.
+const OWN: &[&str] = &["/proc", "/dev", "/work", "/sys"];
 
 /// Where programs find others, after those beside the interpreter.
 const PATH: &str = "/usr/local/bin:/usr/bin:/bin";
@@ -140,7 +142,7 @@ pub(super) async fn trial(
     drop(command);
     let tried = in_thread(move || {
         let stdin = File::open("/dev/null").map_err(cannot_launch)?;
-        let tried = match connection.prepare(&program, stdin.as_fd()) {
+        let tried = match connection.prepare(&program, stdin.as_fd(), &[]) {
             Ok(Prepared { confinement, in_group, .. }) => Ok((confinement, in_group)),
             Err(NotStarted::Unconfined(confinement)) => Ok((confinement, false)),
             Err(
@@ -155,8 +157,7 @@ pub(super) async fn trial(
     launcher.wait().await.map_err(cannot_launch)?;
     drop(in_thread(move || drop(group)).await);
     let (items, in_group) = tried?;
-    let memory = if in_group { MemoryLimit::Group } else { MemoryLimit::Process };
-    Ok(ProgramConfinement { items, memory })
+    Ok(ProgramConfinement::new(items, in_group))
 }
 
 impl Call {
@@ -172,7 +173,7 @@ impl Call {
         let interpreter = tokio::select! {
             biased;
             () = cancelled.cancelled() => return Err(ExecutorError::cancelled()),
-            found = interpreter::find(name) => found.map_err(|error| not_started(name, error))?,
+            found = interpreter::find(Path::new(name), OWN) => found.map_err(|error| not_started(name, error))?,
         };
         let (readable, worker_path) = (executor.readable.clone(), executor.worker.clone());
         let memory_bytes = options.memory_bytes;
@@ -183,7 +184,8 @@ impl Call {
                     ExecutorError::bad_input(message)
                 })?;
             }
-            Ok((worker::find(worker_path.as_deref())?, ControlGroup::new(memory_bytes)))
+            let worker = find_launcher(worker_path.as_deref()).map_err(no_launcher)?;
+            Ok((worker, ControlGroup::new(memory_bytes)))
         })
         .await??;
         let program = program(&options, interpreter, files, group.as_ref());
@@ -215,7 +217,6 @@ fn program(
     let own = own.map(|(name, value)| (name.into(), value));
     let given = executor.env.iter().map(|(name, value)| (name.into(), value.into()));
     Program {
-        path,
         args: executor.args.iter().map(OsString::from).collect(),
         env: own.chain(given).collect(),
         readable,
@@ -224,6 +225,7 @@ fn program(
         processes: executor.pids_limit.into(),
         cpu: executor.timeout.map(|timeout| timeout.saturating_add(CPU_AFTER)),
         group: group.map(ControlGroup::members).into_iter().collect::<Vec<PathBuf>>(),
+        ..Program::new(path)
     }
 }
 
@@ -242,12 +244,13 @@ fn start(
         NotStarted::Files(error) => ExecutorError::staging(error),
         NotStarted::Unconfined(had) => required
             .check(had)
+            .map_err(unsupported)
             .err()
             .unwrap_or_else(|| cannot_launch(io::Error::other("it cannot confine a program"))),
     };
-    let prepared = connection.prepare(program, stdin.as_fd()).map_err(failed)?;
+    let prepared = connection.prepare(program, stdin.as_fd(), &[]).map_err(failed)?;
     drop(stdin);
-    required.check(prepared.confinement)?;
+    required.check(prepared.confinement).map_err(unsupported)?;
     for file in inputs {
         stage(&prepared.work, file).map_err(ExecutorError::staging)?;
     }
@@ -260,6 +263,19 @@ fn stage(work: &OwnedFd, file: &ExecFile) -> io::Result<()> {
     let flags = OFlags::WRONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     let opened = openat(work, file.name.as_str(), flags, Mode::empty())?;
     File::from(opened).write_all(&file.content)
+}
+
+fn unsupported(reason: String) -> ExecutorError {
+    ExecutorError::new(ExecutorErrorKind::Unsupported, reason)
+}
+
+fn no_launcher(NoLauncher { path }: NoLauncher) -> ExecutorError {
+    let message = format!(
+        "a confined program needs the executable isolane-worker, and there is none at {}; build or install it, or name it \
+         with with_worker or the environment variable {VARIABLE}",
+        path.display()
+    );
+    ExecutorError::new(ExecutorErrorKind::Spawn, message)
 }
 
 fn not_started(name: &str, error: io::Error) -> ExecutorError {

@@ -4,12 +4,13 @@
 //! `traits` that the loop asks for, and the arguments of a container's engine.
 
 use std::{
-    path::{Path, PathBuf},
+    path::Path,
     sync::Arc,
     task::{Poll, Waker},
 };
 
 use isolane::{Caller, Completion, Error, ErrorKind, Spelling, Value, value::Writer};
+use isolane_confine::program::launcher_in;
 use isolane_door::{Called, Context, Given, System, no_method};
 
 use super::{
@@ -34,7 +35,7 @@ pub fn open(name: &str, options: &Given, context: Context) -> Result<Arc<dyn Sys
         }
         _ => {
             let options = Options::read(options, CONFINED, spelling)?;
-            Kind::Confined(options.confined(worker(&worker_folder))?)
+            Kind::Confined(options.confined(launcher_in(&worker_folder))?)
         }
     };
     let program = Program { executor: kind.executor(), kind, spelling };
@@ -78,12 +79,6 @@ const CONTAINER: &[&str] = &[
     "output_limit_bytes",
     "timeout_ms",
 ];
-
-/// The executable of the package, or the one that the environment names.
-fn worker(folder: &Path) -> PathBuf {
-    let given = std::env::var_os("ISOLANE_WORKER").filter(|path| !path.is_empty());
-    given.map_or_else(|| folder.join("isolane-worker"), PathBuf::from)
-}
 
 struct Program {
     kind: Kind,

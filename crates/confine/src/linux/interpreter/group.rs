@@ -30,6 +30,7 @@ pub struct ControlGroup {
     folder: Owned,
     /// The file in which a process writes its number to join.
     members: &'static str,
+    is_first_version: bool,
 }
 
 /// A folder in which groups can be made, and the version of its files.
@@ -52,11 +53,20 @@ impl ControlGroup {
         self.folder.path.join(self.members)
     }
 
+    /// Whether the system has killed a process of the group because the group was full.
+    #[must_use]
+    pub fn has_killed(&self) -> bool {
+        let told = if self.is_first_version { "memory.oom_control" } else { "memory.events" };
+        let told = fs::read_to_string(self.folder.path.join(told)).unwrap_or_default();
+        told.lines().any(|line| line.strip_prefix("oom_kill ").is_some_and(|count| count != "0"))
+    }
+
     fn at(place: &Place, memory_bytes: u64) -> io::Result<Self> {
         sweep(&place.folder);
         // A thread that moves itself need not wait for all other processes of the machine, as others have to.
         let members = if place.is_first_version { "tasks" } else { "cgroup.procs" };
-        let made = Self { folder: Owned::new(&place.folder)?, members };
+        let folder = Owned::new(&place.folder)?;
+        let made = Self { folder, members, is_first_version: place.is_first_version };
         let (memory, all) = if place.is_first_version {
             ("memory.limit_in_bytes", "memory.memsw.limit_in_bytes")
         } else {

@@ -15,10 +15,11 @@ use rustix::{
     process::{PidfdFlags, getpid, pidfd_open},
 };
 use std::{
+    fs,
     io::{self, IoSlice, IoSliceMut, Read, Write},
     mem::MaybeUninit,
     os::{
-        fd::{AsFd, BorrowedFd, OwnedFd},
+        fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd},
         unix::net::UnixStream,
     },
     time::Duration,
@@ -26,6 +27,15 @@ use std::{
 
 /// How long a launcher may take for its part.
 const PATIENCE: Duration = Duration::from_secs(10);
+
+/// The number of the first descriptor that a program inherits beside its streams.
+pub const FIRST_INHERITED: i32 = 3;
+
+/// The most of them.
+pub const MOST_INHERITED: usize = 3;
+
+/// The most descriptors in one message: those of the launcher, then those of the program.
+const MOST_DESCRIPTORS: usize = 3 + MOST_INHERITED;
 
 /// A connection to a launcher.
 #[derive(Debug)]
@@ -47,6 +57,8 @@ pub struct Prepared {
     pub work: OwnedFd,
     /// The first of its processes. When it has ended, there is none left.
     pub init: OwnedFd,
+    /// The number of the program's own process, where the system tells it.
+    pub process_id: Option<u32>,
 }
 
 /// A program that did not start.
@@ -76,7 +88,8 @@ impl Connection {
         Ok((Self { socket, lifeline, launchers_lifeline }, launchers.into()))
     }
 
-    /// Sends the program and its standard input, and waits until it is confined.
+    /// Sends the program and its standard input, and waits until it is confined. It inherits at most [`MOST_INHERITED`]
+    /// further descriptors, from [`FIRST_INHERITED`] on.
     ///
     /// # Errors
     /// The launcher ended, or the program cannot be confined at all.
@@ -84,17 +97,19 @@ impl Connection {
         &mut self,
         program: &Program,
         stdin: BorrowedFd<'_>,
+        inherited: &[BorrowedFd<'_>],
     ) -> Result<Prepared, NotStarted> {
         let bytes = program.to_bytes();
         if bytes.len() > MOST_BYTES as usize {
             return Err(NotStarted::Program(io::ErrorKind::ArgumentListTooLong.into()));
         }
-        self.send(&bytes, stdin).map_err(NotStarted::Launcher)?;
+        self.send(&bytes, stdin, inherited).map_err(NotStarted::Launcher)?;
         let (reply, descriptors) = self.receive().map_err(NotStarted::Launcher)?;
         let mut descriptors = descriptors.into_iter();
         match (reply, descriptors.next(), descriptors.next()) {
             (Some(Reply::Ready(confinement, in_group)), Some(work), Some(init)) => {
-                Ok(Prepared { confinement, in_group, work, init })
+                let process_id = descriptors.next().and_then(|own| number_of(&own));
+                Ok(Prepared { confinement, in_group, work, init, process_id })
             }
             (Some(Reply::Ready(confinement, _)), None, None) => {
                 Err(NotStarted::Unconfined(confinement))
@@ -129,17 +144,25 @@ impl Connection {
         }
     }
 
-    fn send(&mut self, bytes: &[u8], stdin: BorrowedFd<'_>) -> io::Result<()> {
+    fn send(
+        &mut self,
+        bytes: &[u8],
+        stdin: BorrowedFd<'_>,
+        inherited: &[BorrowedFd<'_>],
+    ) -> io::Result<()> {
         let length = u32::try_from(bytes.len()).map_err(io::Error::other)?.to_le_bytes();
         let Some(lifeline) = self.launchers_lifeline.take() else {
             return Err(io::ErrorKind::InvalidInput.into());
         };
         // A fork of this process keeps the lifeline open, but not the process.
         let host = pidfd_open(getpid(), PidfdFlags::empty())?;
-        let descriptors = [stdin, lifeline.as_fd(), host.as_fd()];
-        let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(3))];
+        let mut descriptors = vec![stdin, lifeline.as_fd(), host.as_fd()];
+        descriptors.extend(inherited);
+        let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(MOST_DESCRIPTORS))];
         let mut rights = SendAncillaryBuffer::new(&mut space);
-        rights.push(SendAncillaryMessage::ScmRights(&descriptors));
+        if !rights.push(SendAncillaryMessage::ScmRights(&descriptors)) {
+            return Err(io::ErrorKind::InvalidInput.into());
+        }
         let flags = SendFlags::NOSIGNAL;
         let sent = sendmsg(&self.socket, &[IoSlice::new(&length)], &mut rights, flags)?;
         if sent != length.len() {
@@ -169,9 +192,17 @@ impl Prepared {
     }
 }
 
+/// The number that an open process has here.
+fn number_of(process: &OwnedFd) -> Option<u32> {
+    let told = fs::read_to_string(format!("/proc/self/fdinfo/{}", process.as_raw_fd())).ok()?;
+    let number = told.lines().find_map(|line| line.strip_prefix("Pid:"))?;
+    // 0 and less stand for one that has ended, or that is not seen from here.
+    number.trim().parse().ok().filter(|number| *number > 0)
+}
+
 /// Receives bytes and the descriptors that came with them.
 pub(super) fn receive(socket: impl AsFd, bytes: &mut [u8]) -> io::Result<(usize, Vec<OwnedFd>)> {
-    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(3))];
+    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(MOST_DESCRIPTORS))];
     let mut rights = RecvAncillaryBuffer::new(&mut space);
     let mut into = [IoSliceMut::new(bytes)];
     let received = loop {

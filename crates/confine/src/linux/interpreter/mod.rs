@@ -24,10 +24,10 @@ mod spec;
 
 pub use self::{
     group::ControlGroup,
-    host::{Connection, NotStarted, Prepared},
+    host::{Connection, FIRST_INHERITED, MOST_INHERITED, NotStarted, Prepared},
     launch::{is_asked, main},
-    spec::{Program, words},
+    spec::{Folders, Program, words},
 };
 
 #[cfg(test)]
-pub(super) use self::permitted::{Memory, interpreter as rules};
+pub(super) use self::permitted::{Granted, Memory, interpreter as rules};

@@ -15,6 +15,16 @@ pub(in crate::linux) enum Memory {
     OfEach,
 }
 
+/// The calls that a program gets beside those that all have.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::linux) struct Granted {
+    pub(in crate::linux) memory: Memory,
+    /// Processes; threads always.
+    pub(in crate::linux) may_fork: bool,
+    /// Sockets of TCP and UDP.
+    pub(in crate::linux) network: bool,
+}
+
 const fn word(number: i32) -> u32 {
     number.cast_unsigned()
 }
@@ -272,8 +282,6 @@ const ALWAYS_HERE: &[libc::c_long] = &[
     libc::SYS_signalfd,
     libc::SYS_pause,
     libc::SYS_alarm,
-    libc::SYS_fork,
-    libc::SYS_vfork,
     libc::SYS_getpgrp,
     libc::SYS_time,
     libc::SYS_arch_prctl,
@@ -282,15 +290,18 @@ const ALWAYS_HERE: &[libc::c_long] = &[
 #[cfg(not(target_arch = "x86_64"))]
 const ALWAYS_HERE: &[libc::c_long] = &[38, 84, 163, 164];
 
+/// Calls that make a process of their own accord.
+#[cfg(target_arch = "x86_64")]
+const FORKS: &[libc::c_long] = &[libc::SYS_fork, libc::SYS_vfork];
+#[cfg(not(target_arch = "x86_64"))]
+const FORKS: &[libc::c_long] = &[];
+
+/// Calls by which a socket names another one, which none but those of the network can be.
+const NAMING: &[libc::c_long] =
+    &[libc::SYS_bind, libc::SYS_connect, libc::SYS_listen, libc::SYS_accept, libc::SYS_accept4];
+
 /// Calls that fail with EPERM.
 const NEVER: &[libc::c_long] = &[
-    // The network, and sockets of others.
-    libc::SYS_socket,
-    libc::SYS_bind,
-    libc::SYS_connect,
-    libc::SYS_listen,
-    libc::SYS_accept,
-    libc::SYS_accept4,
     // Privileges.
     libc::SYS_setuid,
     libc::SYS_setgid,
@@ -437,14 +448,18 @@ const SOCKET_OPTIONS: [i32; 8] = [
 ];
 
 /// The rules for a program.
-pub(in crate::linux) fn interpreter(memory: Memory) -> Rules {
-    let mut rules: Vec<Rule> = with_arguments(memory).collect();
+pub(in crate::linux) fn interpreter(granted: Granted) -> Rules {
+    let mut rules: Vec<Rule> = with_arguments(granted).collect();
+    let unless = |is_granted| if is_granted { Verdict::Allow } else { REFUSED };
+    rules.extend(FORKS.iter().map(|call| decided(*call, unless(granted.may_fork))));
+    rules.extend(NAMING.iter().map(|call| decided(*call, unless(granted.network))));
     rules.extend(ALWAYS.iter().chain(ALWAYS_HERE).map(|call| decided(*call, Verdict::Allow)));
     rules.extend(NEVER.iter().map(|call| decided(*call, REFUSED)));
     Rules { rules, otherwise: UNKNOWN }
 }
 
-fn with_arguments(memory: Memory) -> impl Iterator<Item = Rule> {
+fn with_arguments(granted: Granted) -> impl Iterator<Item = Rule> {
+    let Granted { memory, may_fork, network } = granted;
     let own = |kind: i32| vec![is(0, word(libc::AF_UNIX)), has(1, 0xf, word(kind))];
     let [low, high] = is_null(4);
     let options = OPTIONS.map(|option| vec![is(0, word(option))]).to_vec();
@@ -452,7 +467,7 @@ fn with_arguments(memory: Memory) -> impl Iterator<Item = Rule> {
     // The usual one, and the question for it.
     let personalities = [0, u32::MAX].map(|kind| vec![is(0, kind)]).to_vec();
     [
-        when(libc::SYS_clone, vec![vec![has(0, word(SPACES), 0)]], REFUSED),
+        when(libc::SYS_clone, children(may_fork), REFUSED),
         // Its flags are in memory, where no filter looks; without it libraries take the other one.
         decided(libc::SYS_clone3, UNKNOWN),
         // Those without a connection could send to any address.
@@ -461,16 +476,50 @@ fn with_arguments(memory: Memory) -> impl Iterator<Item = Rule> {
             vec![own(libc::SOCK_STREAM), own(libc::SOCK_SEQPACKET)],
             REFUSED,
         ),
-        when(libc::SYS_sendto, vec![vec![low, high]], REFUSED),
+        when(libc::SYS_socket, if network { sockets() } else { Vec::new() }, REFUSED),
+        if network {
+            decided(libc::SYS_sendto, Verdict::Allow)
+        } else {
+            // Without an address: there is none to name.
+            when(libc::SYS_sendto, vec![vec![low, high]], REFUSED)
+        },
         when(libc::SYS_ioctl, requests, Verdict::Fail(libc::ENOTTY)),
         when(libc::SYS_prctl, options, REFUSED),
         when(libc::SYS_personality, personalities, REFUSED),
         when(libc::SYS_mmap, mappings(memory), Verdict::Fail(libc::ENOMEM)),
         unless_of_each(memory, libc::SYS_memfd_create, Vec::new()),
-        unless_of_each(memory, libc::SYS_setsockopt, options_of_sockets()),
+        unless_of_each(memory, libc::SYS_setsockopt, options_of_sockets(network)),
         unless_of_each(memory, libc::SYS_fcntl, commands()),
     ]
     .into_iter()
+}
+
+/// Flags of `clone`: no namespace, and a process only if it may start some.
+fn children(may_fork: bool) -> Vec<Vec<Test>> {
+    let thread = libc::CLONE_THREAD;
+    let (mask, bits) = if may_fork { (SPACES, 0) } else { (SPACES | thread, thread) };
+    vec![vec![has(0, word(mask), word(bits))]]
+}
+
+/// Sockets of the network: TCP, UDP, and those that tell the addresses of this machine.
+fn sockets() -> Vec<Vec<Test>> {
+    let kind = |kind: i32| has(1, 0xf, word(kind));
+    // Both versions, whose numbers differ in one bit.
+    let differ = word(libc::AF_INET ^ libc::AF_INET6);
+    let mut sockets = Vec::new();
+    for (type_, protocol) in
+        [(libc::SOCK_STREAM, libc::IPPROTO_TCP), (libc::SOCK_DGRAM, libc::IPPROTO_UDP)]
+    {
+        for protocol in [0, protocol] {
+            let family = has(0, !differ, word(libc::AF_INET));
+            sockets.push(vec![family, kind(type_), is(2, word(protocol))]);
+        }
+    }
+    for type_ in [libc::SOCK_RAW, libc::SOCK_DGRAM] {
+        let routes = is(2, word(libc::NETLINK_ROUTE));
+        sockets.push(vec![is(0, word(libc::AF_NETLINK)), kind(type_), routes]);
+    }
+    sockets
 }
 
 /// Allowed where a group counts what the call makes the kernel hold; else as far as that is nothing.
@@ -482,8 +531,16 @@ fn unless_of_each(memory: Memory, call: libc::c_long, harmless: Vec<Vec<Test>>) 
 }
 
 /// Options of sockets, of which no size of a buffer is one.
-fn options_of_sockets() -> Vec<Vec<Test>> {
-    SOCKET_OPTIONS.map(|option| vec![is(1, word(libc::SOL_SOCKET)), is(2, word(option))]).to_vec()
+fn options_of_sockets(network: bool) -> Vec<Vec<Test>> {
+    let of_all = SOCKET_OPTIONS.as_slice();
+    let of_network: &[i32] = if network { &[libc::SO_REUSEPORT, libc::SO_BROADCAST] } else { &[] };
+    let option = |option: &i32| vec![is(1, word(libc::SOL_SOCKET)), is(2, word(*option))];
+    let mut options: Vec<_> = of_all.iter().chain(of_network).map(option).collect();
+    if network {
+        let levels = [libc::IPPROTO_TCP, libc::IPPROTO_IP, libc::IPPROTO_IPV6];
+        options.extend(levels.map(|level| vec![is(1, word(level))]));
+    }
+    options
 }
 
 /// Commands of `fcntl`, but for that which sets the size of a pipe.

@@ -1,18 +1,24 @@
 //! The file system of a program.
 //!
-//! In: the paths that it may read. Out: a root with the system's folders and those paths, read-only; its own `/proc`; five
-//! devices; and two folders in memory, `/work` and `/tmp`, that it may write to.
+//! In: the paths that it may read, and those that it may write to. Out: a root with the system's folders and those paths,
+//! read-only but for the latter; its own `/proc`; five devices; and two folders in memory, its working folder and `/tmp`,
+//! that it may write to.
 //!
 //! The trees are opened before anything is mounted, as the caller if it may: root reaches them where nobody would not, and
 //! the new root may lie over some of them.
 
-use super::super::{kernel, root::PLACES};
+use super::{
+    super::{identity::NOBODY, kernel, root::PLACES},
+    spec::{Folders, Program},
+};
 use rustix::{
-    fs::{AtFlags, CWD, Dir, FileType, Mode, OFlags, chmodat, fchmod, openat, statat},
+    fs::{
+        AtFlags, CWD, Dir, FileType, Gid, Mode, OFlags, Uid, chmodat, chown, fchmod, openat, statat,
+    },
     mount::{MoveMountFlags, OpenTreeFlags, move_mount, open_tree},
 };
 use std::{
-    ffi::{CString, OsString},
+    ffi::{CStr, CString, OsString},
     fs,
     io::{self, Write},
     os::{
@@ -42,17 +48,18 @@ const LINKS: [(&str, &str); 5] = [
     ("shm", "/tmp"),
 ];
 
-/// Files by which a program finds the name and the home of its user. In a user namespace of its own everybody is nobody.
-const USERS: [(&str, &str); 2] = [
-    ("etc/passwd", "nobody:x:65534:65534:nobody:/work:/bin/sh\n"),
-    ("etc/group", "nogroup:x:65534:\n"),
-];
+/// The fewest names that a folder in memory has room for.
+const LEAST_NAMES: u64 = 16 << 10;
+
+/// The bytes for each name, where that comes to more names.
+const BYTES_OF_NAME: u64 = 4096;
 
 /// A tree of files, and its place.
 struct Tree {
     at: PathBuf,
     opened: OwnedFd,
     is_folder: bool,
+    is_writable: bool,
 }
 
 /// Everything that a root shows of the caller's.
@@ -63,30 +70,35 @@ pub(super) struct Shown {
 }
 
 impl Shown {
-    /// Opens the system's folders and these paths. It takes the right to mount.
-    pub(super) fn open(readable: &[PathBuf]) -> io::Result<Self> {
+    /// Opens the system's folders and the paths of a program. It takes the right to mount.
+    pub(super) fn open(program: &Program) -> io::Result<Self> {
         let mut shown = Self { trees: Vec::new(), devices: Vec::new(), links: Vec::new() };
         for path in system_folders() {
             match fs::read_link(&path) {
                 Ok(target) => shown.links.push((path, target)),
-                Err(_) => shown.add(path)?,
+                Err(_) => shown.add(path, kernel::SHOWN_FILE)?,
             }
         }
         for path in FILES.map(PathBuf::from).into_iter().filter(|path| path.exists()) {
-            shown.add(path)?;
+            shown.add(path, kernel::SHOWN_FILE)?;
         }
-        let mut readable = readable.to_vec();
-        // A folder comes before its contents.
-        readable.sort();
-        for path in readable {
-            if !shown.has(&path) {
-                shown.add(path)?;
+        let readable = program.readable.iter().map(|path| (path, kernel::SHOWN_FILE));
+        let writable = program.writable.iter().map(|path| (path, kernel::SHOWN_WRITABLE));
+        // A folder comes before its contents; of both for one path, the one that can be written to.
+        let mut all: Vec<_> = writable.chain(readable).collect();
+        all.sort_by_key(|(path, _)| *path);
+        for (path, attributes) in all {
+            // A file has at least the rights of the folder around it.
+            let is_there = shown.has(path);
+            let is_more = attributes == kernel::SHOWN_WRITABLE && !shown.has_writable(path);
+            if !is_there || is_more {
+                shown.add(path.clone(), attributes)?;
             }
         }
         for name in DEVICES {
             let path = Path::new("/dev").join(name);
             if let Ok(opened) = open(&path, kernel::SHOWN_DEVICE) {
-                shown.devices.push(Tree { at: path, opened, is_folder: false });
+                shown.devices.push(Tree { at: path, opened, is_folder: false, is_writable: false });
             }
         }
         Ok(shown)
@@ -97,37 +109,38 @@ impl Shown {
         trees.chain(self.links.iter().map(|(at, _)| at)).any(|at| path.starts_with(at))
     }
 
-    fn add(&mut self, path: PathBuf) -> io::Result<()> {
+    fn has_writable(&self, path: &Path) -> bool {
+        self.trees.iter().any(|tree| tree.is_writable && path.starts_with(&tree.at))
+    }
+
+    fn add(&mut self, path: PathBuf, attributes: u64) -> io::Result<()> {
         let is_folder = fs::metadata(&path)?.is_dir();
-        let opened = open(&path, kernel::SHOWN_FILE)?;
-        self.trees.push(Tree { at: path, opened, is_folder });
+        let opened = open(&path, attributes)?;
+        let is_writable = attributes == kernel::SHOWN_WRITABLE;
+        self.trees.push(Tree { at: path, opened, is_folder, is_writable });
         Ok(())
     }
 }
 
-/// Builds the root in the process's own table of mounts, and enters it. The current folder is then `/work`.
-pub(super) fn build(shown: &Shown, folder_bytes: u64) -> io::Result<()> {
+/// Builds the root in the process's own table of mounts, and enters it. The current folder is then the working folder.
+pub(super) fn build(shown: &Shown, folders: &Folders) -> io::Result<()> {
     // From now on mounts made here do not show elsewhere, and the other way round.
     done(kernel::mount(c"none", c"/", c"none", libc::MS_REC | libc::MS_PRIVATE, c""))?;
     let options = c"size=1m,nr_inodes=4k,mode=755";
     let place = PLACES.into_iter().find(|at| kernel::mount(c"none", at, c"tmpfs", PLAIN, options));
     done(place.is_some_and(kernel::enter_folder))?;
-    for folder in ["proc", "dev", "tmp", "work"] {
+    let work = inside(&folders.work);
+    for folder in ["proc", "dev", "tmp"].map(Path::new).into_iter().chain([work]) {
         fs::create_dir(folder)?;
     }
     // Where another system lies over parts of `/proc`, as in some containers, there is none.
     kernel::mount(c"proc", c"proc", c"proc", QUIET | libc::MS_RDONLY, c"");
-    let nobody = super::super::identity::NOBODY;
-    let size = format!("size={folder_bytes},nr_inodes=16k,uid={nobody},gid={nobody},mode=0700");
-    let size = CString::new(size).map_err(io::Error::other)?;
-    for folder in [c"tmp", c"work"] {
-        done(kernel::mount(c"none", folder, c"tmpfs", PLAIN, &size))?;
-    }
+    make_folders(folders)?;
     for tree in shown.trees.iter().chain(&shown.devices) {
         attach(tree)?;
     }
     fs::create_dir_all("etc")?;
-    for (at, text) in USERS {
+    for (at, text) in users(&folders.work.to_string_lossy()) {
         // The caller's own is in its place, if it is shown.
         if let Ok(mut file) = fs::OpenOptions::new().write(true).create_new(true).open(at) {
             file.write_all(text.as_bytes())?;
@@ -144,7 +157,47 @@ pub(super) fn build(shown: &Shown, folder_bytes: u64) -> io::Result<()> {
     done(kernel::unmount(c".") && kernel::enter_folder(c"/"))?;
     let flags = libc::MS_REMOUNT | libc::MS_BIND | libc::MS_RDONLY | PLAIN;
     done(kernel::mount(c"none", c"/", c"none", flags, c""))?;
-    done(kernel::enter_folder(c"/work"))
+    done(kernel::enter_folder(&text(&folders.work)?))
+}
+
+/// Files by which a program finds the name and the home of its user. In a user namespace of its own everybody is nobody.
+fn users(home: &str) -> [(&'static str, String); 2] {
+    [
+        ("etc/passwd", format!("nobody:x:{NOBODY}:{NOBODY}:nobody:{home}:/bin/sh\n")),
+        ("etc/group", format!("nogroup:x:{NOBODY}:\n")),
+    ]
+}
+
+/// Mounts the folders in memory below the current folder.
+fn make_folders(folders: &Folders) -> io::Result<()> {
+    let names = (folders.bytes / BYTES_OF_NAME).max(LEAST_NAMES);
+    let options =
+        format!("size={},nr_inodes={names},uid={NOBODY},gid={NOBODY},mode=0700", folders.bytes);
+    let options = CString::new(options).map_err(io::Error::other)?;
+    let mount = |at: &CStr| done(kernel::mount(c"none", at, c"tmpfs", PLAIN, &options));
+    let work = inside(&folders.work);
+    if !folders.are_together {
+        mount(&text(work)?)?;
+        return mount(c"tmp");
+    }
+    // Two folders of one file system, which is itself nowhere.
+    mount(c"tmp")?;
+    let opened = ["tmp/work", "tmp/tmp"].map(|folder| -> io::Result<OwnedFd> {
+        fs::create_dir(folder)?;
+        let (user, group) = (Uid::from_raw(NOBODY), Gid::from_raw(NOBODY));
+        chown(folder, Some(user), Some(group))?;
+        let flags = OpenTreeFlags::OPEN_TREE_CLONE | OpenTreeFlags::OPEN_TREE_CLOEXEC;
+        Ok(open_tree(CWD, folder, flags)?)
+    });
+    done(kernel::unmount(c"tmp"))?;
+    for (opened, at) in opened.into_iter().zip([work, Path::new("tmp")]) {
+        move_mount(&opened?, "", CWD, at, MoveMountFlags::MOVE_MOUNT_F_EMPTY_PATH)?;
+    }
+    Ok(())
+}
+
+fn text(path: &Path) -> io::Result<CString> {
+    CString::new(path.as_os_str().as_bytes()).map_err(io::Error::other)
 }
 
 fn attach(tree: &Tree) -> io::Result<()> {
@@ -184,9 +237,9 @@ fn done(worked: bool) -> io::Result<()> {
 }
 
 /// Opens the working folder, for the host, and makes empty files in it: the host may not be a user that could.
-pub(super) fn open_work(files: &[OsString]) -> io::Result<OwnedFd> {
+pub(super) fn open_work(work: &Path, files: &[OsString]) -> io::Result<OwnedFd> {
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
-    let work = rustix::fs::open("/work", flags, Mode::empty())?;
+    let work = rustix::fs::open(work, flags, Mode::empty())?;
     for name in files {
         let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::CLOEXEC;
         openat(&work, name, flags, Mode::from_raw_mode(0o644))?;

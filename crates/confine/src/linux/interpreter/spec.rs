@@ -11,7 +11,7 @@ use std::{
 };
 
 /// Distinguishes this version of the messages from others.
-const VERSION: u64 = 0x1501_a4e0_0000_0002;
+const VERSION: u64 = 0x1501_a4e0_0000_0003;
 
 /// The most bytes of a message: arguments and variables have a bound in the system as well.
 pub(super) const MOST_BYTES: u32 = 16 << 20;
@@ -36,16 +36,43 @@ pub struct Program {
     pub env: Vec<(OsString, OsString)>,
     /// Absolute paths that it may read beside the system's folders.
     pub readable: Vec<PathBuf>,
+    /// Absolute paths of folders that it may read and write.
+    pub writable: Vec<PathBuf>,
+    /// The folders that it has in memory.
+    pub folders: Folders,
+    /// The folder in which it starts, if its user may enter it; by default its working folder.
+    pub start_in: Option<PathBuf>,
     /// Names of files in its working folder. They are made, and empty.
     pub files: Vec<OsString>,
     /// Bytes of memory: of all its processes in a control group, else of each.
     pub memory_bytes: u64,
     /// The most processes and threads at a time.
     pub processes: u64,
+    /// Whether it may start processes. It may always start threads.
+    pub may_fork: bool,
+    /// Whether it has the caller's network: TCP and UDP over IP, to any address.
+    pub network: bool,
     /// CPU time of each process, rounded up to whole seconds.
     pub cpu: Option<Duration>,
     /// Files of a control group; a process that writes its number there joins it. Empty without a group.
     pub group: Vec<PathBuf>,
+}
+
+/// The two folders in memory that a program may write to: its working folder, and `/tmp`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Folders {
+    /// The working folder, which is the home of its user: a name below the root.
+    pub work: PathBuf,
+    /// The bytes of each of both.
+    pub bytes: u64,
+    /// Whether both have these bytes together.
+    pub are_together: bool,
+}
+
+impl Default for Folders {
+    fn default() -> Self {
+        Self { work: "/work".into(), bytes: 64 << 20, are_together: false }
+    }
 }
 
 /// The program's report before it starts.
@@ -63,6 +90,27 @@ pub(super) enum Reply {
 pub(super) const GO: u8 = 1;
 
 impl Program {
+    /// A program without arguments and variables: 256 MiB of memory, 128 processes, no network.
+    #[must_use]
+    pub fn new(path: PathBuf) -> Self {
+        Self {
+            path,
+            args: Vec::new(),
+            env: Vec::new(),
+            readable: Vec::new(),
+            writable: Vec::new(),
+            folders: Folders::default(),
+            start_in: None,
+            files: Vec::new(),
+            memory_bytes: 256 << 20,
+            processes: 128,
+            may_fork: true,
+            network: false,
+            cpu: None,
+            group: Vec::new(),
+        }
+    }
+
     pub(super) fn to_bytes(&self) -> Vec<u8> {
         let mut out = Vec::new();
         let numbers = [
@@ -70,12 +118,19 @@ impl Program {
             self.memory_bytes,
             self.processes,
             self.cpu.map_or(0, |cpu| seconds(cpu).saturating_add(1)),
+            self.folders.bytes,
+            self.folders.are_together.into(),
+            self.may_fork.into(),
+            self.network.into(),
         ];
         out.extend(numbers.into_iter().flat_map(u64::to_le_bytes));
         put_all(&mut out, [self.path.as_os_str()].into_iter());
         put_all(&mut out, self.args.iter().map(OsString::as_os_str));
         put_all(&mut out, self.env.iter().flat_map(|(name, value)| [&**name, &**value]));
         put_all(&mut out, self.readable.iter().map(|path| path.as_os_str()));
+        put_all(&mut out, self.writable.iter().map(|path| path.as_os_str()));
+        put_all(&mut out, [self.folders.work.as_os_str()].into_iter());
+        put_all(&mut out, self.start_in.iter().map(|path| path.as_os_str()));
         put_all(&mut out, self.files.iter().map(OsString::as_os_str));
         put_all(&mut out, self.group.iter().map(|path| path.as_os_str()));
         out
@@ -88,22 +143,32 @@ impl Program {
         }
         let (memory_bytes, processes, cpu) =
             (take_number(from)?, take_number(from)?, take_number(from)?);
+        let bytes = take_number(from)?;
+        let (are_together, may_fork, network) =
+            (take_flag(from)?, take_flag(from)?, take_flag(from)?);
         let path = take_all(from)?.pop()?.into();
         let args = take_all(from)?;
         let env = take_all(from)?;
         let env = env.chunks_exact(2).map(|pair| (pair[0].clone(), pair[1].clone())).collect();
-        let readable = take_all(from)?.into_iter().map(PathBuf::from).collect();
+        let (readable, writable) = (take_paths(from)?, take_paths(from)?);
+        let folders = Folders { work: take_paths(from)?.pop()?, bytes, are_together };
+        let start_in = take_paths(from)?.pop();
         let files = take_all(from)?;
-        let group = take_all(from)?.into_iter().map(PathBuf::from).collect();
+        let group = take_paths(from)?;
         let cpu = (cpu > 0).then(|| Duration::from_secs(cpu - 1));
         from.is_empty().then_some(Self {
             path,
             args,
             env,
             readable,
+            writable,
+            folders,
+            start_in,
             files,
             memory_bytes,
             processes,
+            may_fork,
+            network,
             cpu,
             group,
         })
@@ -160,6 +225,18 @@ fn take_number(from: &mut &[u8]) -> Option<u64> {
     Some(u64::from_le_bytes(*number))
 }
 
+fn take_flag(from: &mut &[u8]) -> Option<bool> {
+    match take_number(from)? {
+        0 => Some(false),
+        1 => Some(true),
+        _ => None,
+    }
+}
+
+fn take_paths(from: &mut &[u8]) -> Option<Vec<PathBuf>> {
+    Some(take_all(from)?.into_iter().map(PathBuf::from).collect())
+}
+
 fn take_all(from: &mut &[u8]) -> Option<Vec<OsString>> {
     let count = take_number(from)?;
     (0..count)
@@ -183,9 +260,14 @@ mod tests {
             args: vec!["-".into(), "".into()],
             env: vec![("HOME".into(), "/work".into())],
             readable: vec!["/opt/a".into()],
+            writable: vec!["/home/ada/b".into()],
+            folders: Folders { work: "/kernel".into(), bytes: 1 << 20, are_together: true },
+            start_in: Some("/home/ada/b".into()),
             files: vec!["a.txt".into()],
             memory_bytes: 1 << 28,
             processes: 128,
+            may_fork: false,
+            network: true,
             cpu: Some(Duration::from_secs(31)),
             group: Vec::new(),
         };

@@ -1,22 +1,23 @@
 //! The files that an interpreter needs.
 //!
-//! In: its name. Out: its path, and the paths that it must be able to read. Interpreters that can be asked are asked, which
-//! follows the shims that stand for them on `PATH`, and finds the installation behind a virtual environment.
+//! In: its name. Out: its path, and the paths that it must be able to read in confinement. Interpreters that can be asked are
+//! asked, which follows the shims that stand for them on `PATH`, and finds the installation behind a virtual environment.
 
 use std::{
     collections::HashMap,
     env,
     ffi::OsString,
     fs, future, io,
-    os::unix::ffi::OsStringExt,
+    os::unix::ffi::{OsStrExt as _, OsStringExt as _},
     path::{Path, PathBuf},
     process::Stdio,
     sync::{Mutex, PoisonError},
     time::Duration,
 };
 
-use isolane_child::{self as child, Bounds, Ending};
 use tokio::process::Command;
+
+use crate::run::{Bounds, Ending, run_fed};
 
 /// How long an interpreter may take to answer.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -29,7 +30,7 @@ const MOST_LINKS: usize = 40;
 
 /// Prints the path of the executable, then prefixes, each in a line.
 const PYTHON: [&str; 2] = [
-    "-c",
+    "-Ic",
     "import sys\nfor name in ('executable', 'prefix', 'exec_prefix', 'base_prefix', 'base_exec_prefix', \
      'real_prefix'): print(getattr(sys, name, ''))",
 ];
@@ -39,21 +40,47 @@ const PERL: [&str; 2] = ["-e", "use Config; print \"$Config{perlpath}\\n$Config{
 
 /// An interpreter and all that it reads beside the system's folders.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Interpreter {
-    pub(super) path: PathBuf,
-    pub(super) readable: Vec<PathBuf>,
+pub struct Interpreter {
+    /// Its path.
+    pub path: PathBuf,
+    /// Folders and files, each by all paths that it is known by.
+    pub readable: Vec<PathBuf>,
 }
 
-/// Answers by name and `PATH`.
-type Answers = HashMap<(String, Option<OsString>), Interpreter>;
+/// Folders that a program has for itself, so that no others can be shown there.
+type Own = &'static [&'static str];
 
-/// Finds an interpreter by its path or on `PATH`.
+/// Answers by name and `PATH`, and the folders that are left out of them.
+type Answers = HashMap<(PathBuf, Option<OsString>, Own), Interpreter>;
+
+/// Finds an interpreter by its path or on `PATH`. Nothing that lies in the folders `own` is readable. The first time it is
+/// asked, in a process that takes as long as the interpreter does to start.
 ///
 /// # Errors
 /// There is none, or it does not answer.
-pub(super) async fn find(name: &str) -> io::Result<Interpreter> {
+pub async fn find(name: &Path, own: Own) -> io::Result<Interpreter> {
+    let file = name.file_name().unwrap_or_default().to_string_lossy();
+    let question = match &*file {
+        file if file.starts_with("python") || file.starts_with("pypy") => Some(PYTHON),
+        file if file.starts_with("node") => Some(NODE),
+        file if file.starts_with("ruby") => Some(RUBY),
+        file if file.starts_with("perl") => Some(PERL),
+        _ => None,
+    };
+    find_by(name, question, own).await
+}
+
+/// As [`find`], for an interpreter of Python under any name.
+///
+/// # Errors
+/// There is none, or it does not answer.
+pub async fn find_python(name: &Path, own: Own) -> io::Result<Interpreter> {
+    find_by(name, Some(PYTHON), own).await
+}
+
+async fn find_by(name: &Path, question: Option<[&str; 2]>, own: Own) -> io::Result<Interpreter> {
     static KNOWN: Mutex<Option<Answers>> = Mutex::new(None);
-    let key = (name.to_owned(), env::var_os("PATH"));
+    let key = (name.to_owned(), env::var_os("PATH"), own);
     let known = {
         let known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
         known.as_ref().and_then(|known| known.get(&key).cloned())
@@ -61,15 +88,19 @@ pub(super) async fn find(name: &str) -> io::Result<Interpreter> {
     if let Some(known) = known.filter(|known| known.path.exists()) {
         return Ok(known);
     }
-    let found = ask(&on_path(name)?).await?;
+    let program = on_path(name)?;
+    let found = match question {
+        Some(question) => ask(&program, question, own).await?,
+        None => described(program, Vec::new(), own),
+    };
     let mut known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
     known.get_or_insert_default().insert(key, found.clone());
     Ok(found)
 }
 
 /// The file that a shell would start.
-fn on_path(name: &str) -> io::Result<PathBuf> {
-    if name.contains('/') {
+fn on_path(name: &Path) -> io::Result<PathBuf> {
+    if name.as_os_str().as_bytes().contains(&b'/') {
         let path = std::path::absolute(name)?;
         return if is_program(&path) { Ok(path) } else { Err(not_found()) };
     }
@@ -89,20 +120,11 @@ fn not_found() -> io::Error {
 }
 
 /// Asks a program. It is killed, with all that it has started, if this is dropped.
-async fn ask(program: &Path) -> io::Result<Interpreter> {
-    let name = program.file_name().unwrap_or_default().to_string_lossy();
-    let question = match &*name {
-        name if name.starts_with("python") || name.starts_with("pypy") => PYTHON,
-        name if name.starts_with("node") => NODE,
-        name if name.starts_with("ruby") => RUBY,
-        name if name.starts_with("perl") => PERL,
-        _ => return Ok(described(program.to_owned(), Vec::new())),
-    };
+async fn ask(program: &Path, question: [&str; 2], own: Own) -> io::Result<Interpreter> {
     let mut command = Command::new(program);
     command.args(question).stdin(Stdio::null());
     let bounds = Bounds { timeout: Some(PATIENCE), output_limit_bytes: MOST_ANSWER_BYTES };
-    let ended =
-        child::run_fed(command, |_| future::ready(()), bounds, &(), future::pending()).await?;
+    let ended = run_fed(command, |_| future::ready(()), bounds, &(), future::pending()).await?;
     let answer = ended.stdout.into_head();
     let mut lines = answer.split(|byte| *byte == b'\n').filter(|line| !line.is_empty());
     let path = lines.next().map(|line| PathBuf::from(OsString::from_vec(line.to_vec())));
@@ -112,11 +134,11 @@ async fn ask(program: &Path) -> io::Result<Interpreter> {
         return Err(io::Error::other("it does not say where its files are"));
     };
     let prefixes = lines.map(|line| PathBuf::from(OsString::from_vec(line.to_vec()))).collect();
-    Ok(described(path, prefixes))
+    Ok(described(path, prefixes, own))
 }
 
 /// An interpreter with those prefixes. One without any has that of its own file, if that lies in a `bin`.
-fn described(path: PathBuf, mut prefixes: Vec<PathBuf>) -> Interpreter {
+fn described(path: PathBuf, mut prefixes: Vec<PathBuf>, own: Own) -> Interpreter {
     if prefixes.is_empty()
         && let Ok(file) = path.canonicalize()
         && let Some(folder) = file.parent().filter(|folder| folder.ends_with("bin"))
@@ -127,7 +149,7 @@ fn described(path: PathBuf, mut prefixes: Vec<PathBuf>) -> Interpreter {
     for prefix in prefixes.into_iter().filter(|prefix| prefix.is_absolute() && prefix.is_dir()) {
         // A prefix may be a link, and its files know either path.
         for path in [prefix.canonicalize().ok(), Some(prefix)].into_iter().flatten() {
-            if !is_private(&path) && !readable.contains(&path) {
+            if !is_private(&path, own) && !readable.contains(&path) {
                 readable.push(path);
             }
         }
@@ -158,26 +180,26 @@ fn plain(path: &Path) -> bool {
 
 /// Whether a folder holds more than an interpreter: the root, a home folder, one for temporary files or settings, and
 /// everything around these; or is one that the program has for itself.
-fn is_private(folder: &Path) -> bool {
+fn is_private(folder: &Path, own: Own) -> bool {
     let whole = ["/root", "/home", "/tmp", "/etc", "/var"].map(PathBuf::from);
     let is_around = whole.into_iter().chain(env::home_dir()).any(|whole| {
         whole.starts_with(folder)
             || whole.canonicalize().is_ok_and(|whole| whole.starts_with(folder))
     });
     let is_home = folder.parent() == Some(Path::new("/home"));
-    is_around
-        || is_home
-        || ["/proc", "/dev", "/work", "/sys"].iter().any(|own| folder.starts_with(own))
+    is_around || is_home || own.iter().any(|own| folder.starts_with(own))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    const OWN: Own = &["/proc"];
+
     #[test]
     fn no_home_folder_and_nothing_around_one_is_a_prefix() {
         for folder in ["/", "/home", "/home/ada", "/root", "/tmp", "/var", "/proc/self/root"] {
-            assert!(is_private(Path::new(folder)), "{folder}");
+            assert!(is_private(Path::new(folder), OWN), "{folder}");
         }
         for folder in [
             "/home/ada/venv",
@@ -186,7 +208,7 @@ mod tests {
             "/opt/python",
             "/var/lib/app/venv",
         ] {
-            assert!(!is_private(Path::new(folder)), "{folder}");
+            assert!(!is_private(Path::new(folder), OWN), "{folder}");
         }
     }
 
@@ -199,7 +221,7 @@ mod tests {
         fs::write(&program, "").expect("a file");
         let link = folder.path().join("lua5");
         std::os::unix::fs::symlink(&program, &link).expect("a link");
-        let found = described(link.clone(), Vec::new());
+        let found = described(link.clone(), Vec::new(), OWN);
         assert_eq!(found.path, link);
         assert_eq!(found.readable[0], prefix);
         assert!(found.readable.contains(&link) && found.readable.contains(&program));

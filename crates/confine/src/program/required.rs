@@ -2,44 +2,51 @@
 //!
 //! In: their names, and the confinement that a program has got. Out: the first item that no layer keeps.
 
-use isolane::Confinement;
+use crate::Confinement;
 
-use crate::{ExecutorError, ExecutorErrorKind};
-
-/// The items that are required unless told otherwise: all that can be.
-pub(super) const DEFAULT: [&str; 6] =
-    ["privileges", "network", "file_system", "system_calls", "processes", "resources"];
-
-/// Names of required items, each of which is known.
-#[derive(Clone, Debug)]
-pub(super) struct Required(Vec<String>);
+/// Items that a caller requires of a program's confinement.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Required(Vec<&'static str>);
 
 impl Required {
+    /// The names of all items that can be required.
+    pub const ITEMS: [&'static str; 6] =
+        ["privileges", "network", "file_system", "system_calls", "processes", "resources"];
+
+    /// The items with these names.
+    ///
     /// # Errors
-    /// `bad_input`: there is no such item.
-    pub(super) fn parse(names: &[String]) -> Result<Self, ExecutorError> {
-        match names.iter().find(|name| !DEFAULT.contains(&name.as_str())) {
-            Some(name) => {
-                let message =
-                    format!("required has no item {name:?}; it has {}", DEFAULT.join(", "));
-                Err(ExecutorError::bad_input(message))
-            }
-            None => Ok(Self(names.to_vec())),
-        }
+    /// The place of the first name that is no item's.
+    pub fn parse(names: &[impl AsRef<str>]) -> Result<Self, usize> {
+        let known = |name: &str| Self::ITEMS.into_iter().find(|item| *item == name);
+        let items = names.iter().enumerate();
+        items.map(|(at, name)| known(name.as_ref()).ok_or(at)).collect::<Result<_, _>>().map(Self)
     }
 
+    /// All items.
+    #[must_use]
+    pub fn all() -> Self {
+        Self(Self::ITEMS.into())
+    }
+
+    /// Whether the item is among them.
+    #[must_use]
+    pub fn has(&self, item: &str) -> bool {
+        self.0.contains(&item)
+    }
+
+    /// Compares the confinement that a program has got with these items.
+    ///
     /// # Errors
-    /// `unsupported`: this machine cannot keep a program from something.
-    pub(super) fn check(&self, had: Confinement) -> Result<(), ExecutorError> {
-        let missing = DEFAULT.into_iter().find(|item| {
-            let is_required = self.0.iter().any(|name| name == item);
+    /// The text that says what this machine cannot keep a program from.
+    pub fn check(&self, had: Confinement) -> Result<(), String> {
+        let missing = Self::ITEMS.into_iter().find(|item| {
             // The two that the others stand on.
-            (is_required || ["file_system", "processes"].contains(item)) && !is_met(item, had)
+            (self.has(item) || ["file_system", "processes"].contains(item)) && !is_met(item, had)
         });
         missing.map_or(Ok(()), |item| {
             let act = act(item);
-            let message = format!("this machine cannot keep a program {act}; see 'isolane doctor'");
-            Err(ExecutorError::new(ExecutorErrorKind::Unsupported, message))
+            Err(format!("this machine cannot keep a program {act}; see 'isolane doctor'"))
         })
     }
 }
@@ -73,23 +80,20 @@ fn act(item: &str) -> &'static str {
 mod tests {
     use super::*;
 
-    fn names(items: &[&str]) -> Vec<String> {
-        items.iter().map(|item| (*item).to_owned()).collect()
-    }
+    const ALL: [&str; 6] = Required::ITEMS;
 
     fn message(required: &[&str], change: impl FnOnce(&mut Confinement)) -> Option<String> {
         let mut had = Confinement::ALL;
         change(&mut had);
-        let required = Required::parse(&names(required)).expect("known items");
-        required.check(had).err().map(|error| error.message().to_owned())
+        Required::parse(required).expect("known items").check(had).err()
     }
 
     #[test]
     fn an_item_is_met_if_any_layer_keeps_it() {
-        assert_eq!(message(&DEFAULT, |_| ()), None);
-        assert_eq!(message(&DEFAULT, |had| had.network = false), None);
-        assert_eq!(message(&DEFAULT, |had| had.privileges = false), None);
-        let told = message(&DEFAULT, |had| (had.network, had.system_calls) = (false, false));
+        assert_eq!(message(&ALL, |_| ()), None);
+        assert_eq!(message(&ALL, |had| had.network = false), None);
+        assert_eq!(message(&ALL, |had| had.privileges = false), None);
+        let told = message(&ALL, |had| (had.network, had.system_calls) = (false, false));
         let expected = "this machine cannot keep a program from the network; see 'isolane doctor'";
         assert_eq!(told.as_deref(), Some(expected));
     }
@@ -114,12 +118,12 @@ mod tests {
         let all_missing = |had: &mut Confinement| *had = Confinement::default();
         let told = message(&["resources", "network"], all_missing).expect("it is refused");
         assert!(told.contains("from the network"), "{told}");
-        let told = message(&DEFAULT, all_missing).expect("it is refused");
+        let told = message(&ALL, all_missing).expect("it is refused");
         assert!(told.contains("from gaining privileges"), "{told}");
     }
 
     #[test]
-    fn an_unknown_item_is_misuse() {
-        assert!(Required::parse(&names(&["files"])).is_err());
+    fn an_unknown_item_is_refused_with_its_place() {
+        assert_eq!(Required::parse(&["network", "files"]), Err(1));
     }
 }

@@ -3,7 +3,10 @@
  * result.
  */
 
+import type { ProgramConfinement } from './executors.js';
 import type { AbortSignalLike, Runtime } from './index.js';
+
+export type { ProgramConfinement } from './executors.js';
 
 /** The language of a cell, and so its kernel. */
 export type Language = 'py' | 'js';
@@ -31,12 +34,29 @@ export interface NotebookOptions {
   js?: boolean | JsOptions;
   /** Python cells; `false` switches them off. */
   py?: boolean | PyOptions;
-  /** The variables of the environment that Python cells see, beside our own `HOME`, `TMPDIR`, `PATH`, `LANG`, `TZ`. */
+  /** The variables that cells have with `env`, in Python beside our own `HOME`, `TMPDIR`, `PATH`, `LANG`, `TZ`. */
   env?: Record<string, string>;
+  /** The files that cells may use with `read` and its like; Python cells have the folder as their working directory. */
+  files?: FilesOptions;
+  /** The folder for what is too long for a result. */
+  artifacts?: ArtifactsOptions;
   /** Functions that cells call as `tool.<name>(args)`: in JavaScript a promise, in Python a call that waits. */
   tools?: Record<string, ToolFunction | CellTool>;
   /** The function behind `llm(prompt, { model, system, schema })`. The clock of a cell stands still while it works. */
   llm?: (prompt: string, options: LlmOptions) => unknown;
+  /**
+   * The function behind `agent(prompt, { agentType, model, context, label, schema })`: has a subagent do a task. The clock of
+   * a cell stands still while it works.
+   */
+  agent?: (prompt: string, options: AgentOptions) => unknown;
+  limits?: Limits;
+}
+
+/** The options of {@link Notebook.child}. An option that is left out is as in the notebook; `false` is no function. */
+export interface ChildOptions {
+  tools?: Record<string, ToolFunction | CellTool> | false;
+  llm?: ((prompt: string, options: LlmOptions) => unknown) | false;
+  agent?: ((prompt: string, options: AgentOptions) => unknown) | false;
   limits?: Limits;
 }
 
@@ -74,6 +94,46 @@ export interface LlmOptions extends CallContext {
   schema?: Record<string, unknown>;
 }
 
+/** The options of a call of `agent`. */
+export interface AgentOptions extends CallContext {
+  /** `'task'` if the cell gives none. */
+  agentType: string;
+  model?: string;
+  /** Anything that the subagent should know. */
+  context?: unknown;
+  /** A short name of the task. */
+  label?: string;
+  /** The JSON Schema of the answer, which is then a value or JSON text. */
+  schema?: Record<string, unknown>;
+  /** 1 for an agent that a cell of your own notebook calls, 2 for one that a cell of that agent calls, and so on. */
+  depth: number;
+  sessionId: string;
+  /** A notebook for the subagent, with the state and the functions of the one whose cell calls. Its calls end with `signal`. */
+  readonly notebook: Notebook;
+}
+
+/** The files of a notebook: those below one folder. */
+export interface FilesOptions {
+  /** The folder, which must be there. No path, and no link, leads out of it. */
+  root: string;
+  /** Whether cells may write. Default false. */
+  write?: boolean;
+  /** The bytes that one `read` or `diff` gives. Default 16 MiB. */
+  maxReadBytes?: number;
+  /** The bytes that one `write` or `append` takes. Default 16 MiB. */
+  maxWriteBytes?: number;
+  /** The entries of one `tree`. Default 2,000. */
+  maxTreeEntries?: number;
+}
+
+/** The artifacts of a notebook. */
+export interface ArtifactsOptions {
+  /** The folder, for artifacts alone: cells read them by their names. It is made if it is not there. */
+  dir: string;
+  /** The bytes of one file; the rest is dropped and counted. Default 256 MiB. */
+  maxBytes?: number;
+}
+
 /** The options of JavaScript cells. */
 export interface JsOptions {
   /** The runtime of the session. Default: that of the process. */
@@ -92,14 +152,32 @@ export interface JsOptions {
   modules?: Record<string, string>;
 }
 
-/** The options of Python cells. A kernel has the rights of this process: confinement is not there yet. */
+/** The protections of a confined kernel that can be required. */
+export type RequiredItem = 'privileges' | 'network' | 'fileSystem' | 'systemCalls' | 'processes' | 'resources';
+
+/** The options of Python cells. Those from `required` to `scratchBytes` are for kernels that are confined. */
 export interface PyOptions {
   /** The interpreter, 3.10 or newer. Default: that of `VIRTUAL_ENV`, else `python3`. */
   interpreter?: string;
   /** `'per-call'`: one kernel for each cell. Default `'session'`. */
   mode?: 'session' | 'per-call';
-  /** `'none'`: the rights of this process. The only value for now. */
-  isolation?: 'none';
+  /**
+   * `'confined'`, on Linux: a kernel has its own folders, those that it is shown, and the network if it is given. `'none'`: the
+   * rights of this process. Default `'confined'`.
+   */
+  isolation?: 'confined' | 'none';
+  /** The protections without which no cell runs. Default `['fileSystem', 'network']`, with `network` `['fileSystem']`. */
+  required?: RequiredItem[];
+  /** Whether a kernel has the network of this machine, unfiltered. Default false. */
+  network?: boolean;
+  /** Whether a kernel may start processes. Default true. */
+  processes?: boolean;
+  /** The most processes and threads of a kernel. Default 256. */
+  maxProcesses?: number;
+  /** Files and folders that a kernel may read, beside its interpreter, `path` and the system's folders. */
+  readable?: string[];
+  /** The bytes of a kernel's own folders. Default 256 MiB. */
+  scratchBytes?: number;
   /** Folders that are added to `sys.path`. */
   path?: string[];
   /** Default 2 GiB. */
@@ -152,6 +230,10 @@ export interface Limits {
   hostCalls?: number;
   /** The calls of `llm` in one cell. Default 200. */
   llmCalls?: number;
+  /** The calls of `agent` in one cell. Default 50. */
+  agentCalls?: number;
+  /** The agents above one another. Default 3. */
+  agentDepth?: number;
   /** The functions that `parallel` and `pipeline` run at once, unless their cell says otherwise. Default 4. */
   concurrency?: number;
   /** The most that a cell may say. Default 16. */
@@ -224,6 +306,18 @@ export interface Truncation {
   totalLines: number;
   shownBytes: number;
   shownLines: number;
+  /** The file with all of it, if there is a folder for artifacts. */
+  artifact?: Artifact;
+}
+
+/** A file with what was too long for a result. */
+export interface Artifact {
+  /** `artifact://eval-3`: cells read it with `output('eval-3')`. */
+  uri: string;
+  path: string;
+  bytes: number;
+  /** Bytes beyond `artifacts.maxBytes`, or after a fault of the disk. */
+  droppedBytes: number;
 }
 
 /** Everything about a call that is not for the model. */
@@ -233,6 +327,7 @@ export interface Details {
   language: Language;
   /** All, in the order of their first use. */
   languages: Language[];
+  /** The JSON values; in place of one over its limit `{ truncated, bytes, artifact }`, with the URI of its file. */
   jsonOutputs: unknown[];
   statusEvents: { op: string; [key: string]: unknown }[];
   /** About kernels that were replaced. */
@@ -303,8 +398,8 @@ export interface Available {
 
 /** The kernels of a notebook. */
 export interface Stats {
-  /** The protections of Python kernels; `null`, as there are none yet. */
-  confinement: null;
+  /** The protections of Python kernels, once a kernel has started or `available` has tried. `null` before, and for `'none'`. */
+  confinement: ProgramConfinement | null;
   kernels: {
     sessionId: string;
     language: Language;
@@ -331,12 +426,64 @@ export class Notebook {
   tool(): Tool;
   /** Which backends can run cells. */
   available(): Promise<Available>;
-  /** Ends the cell that runs in a kernel, and gives the next one an empty kernel. */
+  /** Ends the cells that run in a kernel, those of children too, and gives the next one an empty kernel. */
   reset(language: Language): Promise<void>;
   /** The kernels. */
   stats(): Stats;
-  /** Ends all calls and kernels. A second call gives the same promise. */
+  /**
+   * A notebook for a subagent, with the same kernels, and so the same state. Its calls run while a cell of this notebook waits
+   * for a function of the host. It ends with this notebook. Throws as the constructor does.
+   */
+  child(options?: ChildOptions): Notebook;
+  /** Ends all calls, children and kernels; of a child its calls and its own children. A second call gives the same promise. */
   close(): Promise<void>;
   /** As {@link Notebook.close}, for `await using`. */
   [Symbol.asyncDispose](): Promise<void>;
 }
+
+/** A result, or an update of a call that runs; a copy of one by way of JSON is as good. Only its `details.cells` are needed. */
+export type Rendered = Pick<ToolResult, 'details'> | Pick<Update, 'details'>;
+
+/** The options of {@link renderTerminal} and {@link renderCall}. An unknown key is a `TypeError`. */
+export interface TerminalOptions {
+  /** The columns of a line, 20 to 10,000. Default 80. */
+  width?: number;
+  /** Whether there are colours. Default 'auto': if stdout is a terminal, and `NO_COLOR` is not set. */
+  color?: 'auto' | 'always' | 'never';
+  /** Whether long texts are shown whole. Default false. */
+  expanded?: boolean;
+  /** The lines of a longer text that are shown: the first of a code, the last of an output. Default 10. */
+  previewLines?: number;
+  /** A line above all. */
+  title?: string;
+}
+
+/** The options of {@link renderHtml}. An unknown key is a `TypeError`. */
+export interface HtmlOptions {
+  /** The title of the page. Default `Notebook`. */
+  title?: string;
+  /** Its colours. Default 'auto': as the reader's system has it. */
+  theme?: 'auto' | 'light' | 'dark';
+  /** Whether long texts and values are open from the start. Default false. */
+  expanded?: boolean;
+  /** The lines of a longer text that show while it is folded. Default 10. */
+  previewLines?: number;
+}
+
+/**
+ * The cells of a call before it runs, for a terminal. Throws a `TypeError` or a `RangeError` with `path` for what are no
+ * arguments. No text of a cell has an escape sequence, here and in {@link renderTerminal}.
+ */
+export function renderCall(args: Args, options?: TerminalOptions): string;
+/** A result for a terminal: lines no wider than `width`. Throws a `TypeError` with `path` for what is no result. */
+export function renderTerminal(result: Rendered, options?: TerminalOptions): string;
+/**
+ * A result as a page of HTML: one file without scripts, which loads nothing. Nothing of a cell is markup. Throws a
+ * `TypeError` with `path` for what is no result.
+ */
+export function renderHtml(result: Rendered, options?: HtmlOptions): string;
+/**
+ * Results in order as the text of a notebook of Jupyter (nbformat 4.5): of Python if any cell is, else of TypeScript. Throws a
+ * `TypeError` with `path` for what is no result.
+ */
+export function toIpynb(results: readonly Rendered[]): string;

@@ -1,4 +1,4 @@
-// The notebook as an ECMAScript module. It has the same classes and state as with `require`.
+// The notebook as an ECMAScript module. It has the same classes, functions and state as with `require`.
 import notebook from './dist/notebook.js';
 
-export const { Notebook } = notebook;
+export const { Notebook, renderCall, renderHtml, renderTerminal, toIpynb } = notebook;

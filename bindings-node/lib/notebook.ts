@@ -6,17 +6,37 @@
 import type { Available, ExecuteOptions, Stats, Tool, ToolResult } from '../notebook.js';
 import { Door, DoorCall } from './door.js';
 import { reasonText } from './execution.js';
+import { withPath } from './notebook/misuse.js';
 import { object, option, readSignal } from './options.js';
 import { Runtime } from './runtime.js';
+
+export { renderCall, renderHtml, renderTerminal, toIpynb } from './notebook/render.js';
+
+/** The parents of children: a notebook that nobody holds any more ends, and its children with it. */
+const parents = new WeakMap<Notebook, Notebook>();
 
 export class Notebook {
   readonly #door: Door;
   #closed: Promise<void> | undefined;
 
   constructor(options?: unknown) {
+    if (options instanceof Door) {
+      this.#door = options;
+      return;
+    }
     this.#door = withPath(() => {
       const { given, runtime } = withoutRuntime(options === undefined ? {} : object(options, 'options'));
       return new Door('notebook', withSignals(given), runtime);
+    });
+  }
+
+  child(options?: unknown): Notebook {
+    return withPath(() => {
+      const given = withSignals(options === undefined ? {} : object(options, 'options'));
+      const key = this.#door.ask<string>('key');
+      const child = new Notebook(new Door('notebook', { ...given, $parent: key }));
+      parents.set(child, this);
+      return child;
     });
   }
 
@@ -74,8 +94,8 @@ function withoutRuntime(given: Readonly<Record<string, unknown>>): {
 
 /** The options with functions whose last argument is the number of a call, and one that aborts its signal. */
 function withSignals(given: Readonly<Record<string, unknown>>): Readonly<Record<string, unknown>> {
-  const [tools, llm] = [option(given, 'tools'), option(given, 'llm')];
-  if (tools === undefined && llm === undefined) return given;
+  const [tools, llm, agent] = [option(given, 'tools'), option(given, 'llm'), option(given, 'agent')];
+  if (tools === undefined && llm === undefined && agent === undefined) return given;
   const calls = new Map<number, AbortController>();
   const call = async (number: number, act: (signal: AbortSignal) => unknown): Promise<unknown> => {
     const controller = new AbortController();
@@ -104,8 +124,20 @@ function withSignals(given: Readonly<Record<string, unknown>>): Readonly<Record<
       typeof llm !== 'function'
         ? llm
         : (prompt: string, options: object, number: number) => call(number, (signal) => llm(prompt, { ...options, signal })),
+    agent:
+      typeof agent !== 'function'
+        ? agent
+        : (prompt: string, { notebook, ...options }: { notebook: string }, number: number) =>
+            call(number, (signal) => agent(prompt, withNotebook({ ...options, signal }, notebook))),
     $abort: (number: number): void => calls.get(number)?.abort(),
   };
+}
+
+/** The options of a call of `agent` with its notebook, which is opened when somebody reads it first. */
+function withNotebook(options: object, key: string): object {
+  let notebook: Notebook | undefined;
+  const open = (): Notebook => (notebook ??= withPath(() => new Notebook(new Door('notebook', { $same: key }))));
+  return Object.defineProperty(options, 'notebook', { get: open, enumerable: true, configurable: true });
 }
 
 /** Whether a value is an object of no class. Other values are refused by the native side, where they must be one. */
@@ -113,16 +145,4 @@ function isPlain(value: unknown): value is object {
   if (typeof value !== 'object' || value === null) return false;
   const prototype: unknown = Object.getPrototypeOf(value);
   return prototype === null || prototype === Object.prototype || Object.getPrototypeOf(prototype) === null;
-}
-
-/** The value of `act()`. An error of misuse has its `path`, with which its message begins. */
-function withPath<T>(act: () => T): T {
-  try {
-    return act();
-  } catch (error) {
-    if (error instanceof TypeError || error instanceof RangeError) {
-      Object.assign(error, { path: /^[^\s:]+/.exec(error.message)?.[0] });
-    }
-    throw error;
-  }
 }

@@ -2,7 +2,9 @@
 
 import assert from 'node:assert/strict';
 import { spawn, spawnSync } from 'node:child_process';
-import { readFileSync } from 'node:fs';
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, readdirSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
 import { test } from 'node:test';
 import { setImmediate as turn } from 'node:timers/promises';
 
@@ -11,12 +13,23 @@ import { Notebook } from 'isolane/notebook';
 
 const ROOT = new URL('../..', import.meta.url);
 const CEILING = { timeout: 120_000 };
-const cases = JSON.parse(readFileSync(new URL('../../crates/notebook/tests/cases/cells.json', import.meta.url), 'utf8'));
+const table = (name) => JSON.parse(readFileSync(new URL(`../../crates/notebook/tests/cases/${name}`, import.meta.url), 'utf8'));
+const cases = [...table('cells.json'), ...table('files.json')];
 
-const probe = new Notebook();
-const { py } = await probe.available();
-await probe.close();
-const skip = py.ok ? false : `there is no Python: ${py.reason}`;
+/** What a notebook says of a kernel with that isolation. */
+async function backend(isolation) {
+  const probe = new Notebook({ py: { isolation } });
+  const { py } = await probe.available();
+  await probe.close();
+  return py;
+}
+
+// Kernels are confined where this machine can do that.
+const [confined, open] = [await backend('confined'), await backend('none')];
+const isolation = confined.ok ? 'confined' : 'none';
+const skip = open.ok ? false : `there is no Python: ${open.reason}`;
+const skipConfined = confined.ok ? false : `Python is not confined here: ${confined.reason}`;
+const pyOptions = { isolation, interruptGraceMs: 60_000, startTimeoutMs: 60_000 };
 
 const js = (code, more) => ({ language: 'js', code, ...more });
 const python = (code, more) => ({ language: 'py', code, ...more });
@@ -25,7 +38,7 @@ const textOf = async (notebook, ...cells) => (await notebook.execute({ cells }))
 /** The value at a path, `null` if there is none. */
 const at = (value, path) => path.split('.').reduce((inner, key) => inner?.[key], value) ?? null;
 
-/** The tools and the `llm` of cases with `host`. */
+/** The tools, the `llm` and the `agent` of cases with `host`. */
 const host = {
   tools: {
     echo: (args) => args,
@@ -57,11 +70,40 @@ const host = {
     if (schema !== undefined) return '{"n": 1}';
     return prompt === '' ? '' : `${model}: ${prompt}${system === undefined ? '' : ` (${system})`}`;
   },
+  async agent(prompt, { agentType, model = '-', context, label = '-', schema, depth, notebook }) {
+    if (schema !== undefined) return '{"n": 1}';
+    if (prompt === '') return '';
+    const [, language, timeout, code] = /^(js|py)(\d*):(.*)$/s.exec(prompt) ?? [];
+    if (language === undefined) {
+      return `${agentType} ${model} ${label} ${depth}: ${prompt}${context === undefined ? '' : ` ${JSON.stringify(context)}`}`;
+    }
+    return textOf(notebook, { language, code, ...(timeout !== '' && { timeout: Number(timeout) }) });
+  },
 };
 
-for (const { name, needs, host: hasHost, options, calls } of cases) {
-  test(name, { ...CEILING, skip: needs === 'python' && skip }, async () => {
-    await using(new Notebook({ ...options, ...(hasHost && host) }), async (notebook) => {
+/** The folder of a case, and its options with it. */
+function prepared({ folder, links = {}, artifacts, options = {} }) {
+  const place = mkdtempSync(join(tmpdir(), 'isolane-notebook-'));
+  const given = { ...options };
+  if (folder !== undefined) {
+    const root = join(place, 'root');
+    mkdirSync(root);
+    for (const [name, text] of Object.entries(folder)) {
+      mkdirSync(dirname(join(root, name)), { recursive: true });
+      writeFileSync(join(root, name), text);
+    }
+    for (const [name, target] of Object.entries(links)) symlinkSync(target, join(root, name));
+    given.files = { ...options.files, root };
+  }
+  if (artifacts) given.artifacts = { ...options.artifacts, dir: join(place, 'artifacts') };
+  return { place, given };
+}
+
+for (const { name, needs, host: hasHost, calls, ...more } of cases) {
+  test(name, { ...CEILING, skip: needs === 'python' && skip }, async (t) => {
+    const { place, given } = prepared(more);
+    t.after(() => rmSync(place, { recursive: true }));
+    await using(new Notebook({ ...given, py: { isolation, ...given.py }, ...(hasHost && host) }), async (notebook) => {
       for (const { cells, text, status, state, error = false, images = 0, details = {} } of calls) {
         const result = await notebook.execute({ cells });
         if (text !== undefined) assert.equal(withoutCarets(result.content[0].text), withoutCarets(text));
@@ -81,13 +123,19 @@ for (const { name, needs, host: hasHost, options, calls } of cases) {
 /** A text without the carets of Python, which differ between its versions. */
 const withoutCarets = (text) => text.replaceAll(/^ +[ ~^]*\^[ ~^]*\n/gm, '');
 
-/** Whether a process is there and has not ended. */
-function isAlive(pid) {
-  try {
-    return !/^\d+ \(.*\) Z/.test(readFileSync(`/proc/${pid}/stat`, 'utf8'));
-  } catch {
-    return false;
-  }
+/** A cell that starts a process with that text in its command line, which outlives the cell. */
+const leave = (mark) => `import subprocess\nsubprocess.Popen(['sh', '-c', 'sleep 1000; : ${mark}'])\nprint('begun')\n`;
+
+/** Whether a process with that text in its command line is there. */
+function isThere(mark) {
+  const line = (pid) => {
+    try {
+      return readFileSync(`/proc/${pid}/cmdline`, 'utf8');
+    } catch {
+      return '';
+    }
+  };
+  return existsSync('/proc') && readdirSync('/proc').some((pid) => /^\d+$/.test(pid) && line(pid).includes(`: ${mark}`));
 }
 
 async function using(notebook, act) {
@@ -112,6 +160,13 @@ test('misuse throws at once, with its path', CEILING, async () => {
     [() => new Notebook({ tools: { a: 1 } }), TypeError, 'tools.a', 'tools.a must be a function or an object, got a number'],
     [() => new Notebook({ tools: { a: {} } }), TypeError, 'tools.a.call', 'tools.a.call must be a function, got undefined'],
     [() => new Notebook({ tools: { a: { call() {}, stopClock: true } } }), TypeError, 'tools.a.stopClock', "tools.a.stopClock: unknown option 'stopClock'; did you mean 'stopsClock'?"],
+    [() => new Notebook({ py: { required: ['file_system'] } }), TypeError, 'py.required[0]', "py.required[0] must be 'privileges' or 'network' or 'fileSystem' or 'systemCalls' or 'processes' or 'resources', got 'file_system'"],
+    [() => new Notebook({ py: { isolation: 'process' } }), TypeError, 'py.isolation', "py.isolation must be 'confined' or 'none', got 'process'"],
+    [() => new Notebook({ py: { readable: ['/'] } }), TypeError, 'py.readable[0]', "py.readable[0]: a kernel cannot be shown '/'"],
+    [() => new Notebook({ agent: false }), TypeError, 'agent', 'agent must be a function, got a boolean'],
+    [() => new Notebook({ limits: { agentDepth: -1 } }), RangeError, 'limits.agentDepth', 'limits.agentDepth must be a whole number of at least 0, got -1'],
+    [(notebook) => notebook.child({ js: false }), TypeError, 'js', "js: unknown option 'js'; valid options are tools, llm, agent, limits"],
+    [(notebook) => notebook.child({ llm: 1 }), TypeError, 'llm', 'llm must be a function, got a number'],
     [() => new Notebook({ llm: 1 }), TypeError, 'llm', 'llm must be a function, got a number'],
     [(notebook) => notebook.execute(), TypeError, 'args', 'args must be an object, got null'],
     [(notebook) => notebook.execute({ cells: [js('1', { timeout: 0 })] }), RangeError, 'cells[0].timeout', 'cells[0].timeout must be a whole number from 1 to 600, got 0'],
@@ -154,7 +209,7 @@ test('the end of a cell aborts the signals of its calls', CEILING, async () => {
         execution.terminate('enough');
         return new Promise(() => {});
       };
-      const notebook = new Notebook({ tools: { wait: { call: wait, stopsClock: true } }, llm: wait });
+      const notebook = new Notebook({ py: pyOptions, tools: { wait: { call: wait, stopsClock: true } }, llm: wait });
       execution = notebook.execute({ cells: [cell] });
       execution.finally(() => notebook.close());
     });
@@ -269,35 +324,58 @@ test('the tool, the backends and the kernels', CEILING, async () => {
 });
 
 test('an idle notebook keeps no process alive, and its kernel ends with it', { ...CEILING, skip }, async () => {
+  const mark = `idle-${process.pid}`;
   const program = `
     import { Notebook } from 'isolane/notebook';
-    globalThis.notebook = new Notebook();
-    const { content } = await notebook.execute({ cells: [{ language: 'py', code: 'import os; os.getpid()' }, { language: 'js', code: '1' }] });
+    globalThis.notebook = new Notebook({ py: ${JSON.stringify(pyOptions)} });
+    const cells = [{ language: 'py', code: ${JSON.stringify(leave(mark))} }, { language: 'js', code: '1' }];
+    const { content } = await notebook.execute({ cells });
     console.log(content[0].text);`;
   const { stdout, status } = spawnSync(process.execPath, ['--input-type=module', '-e', program], { encoding: 'utf8', timeout: 60_000, cwd: ROOT });
-  assert.equal(status, 0);
-  const [, pid] = /^\[1\/2\]\n(\d+)\n\n\[2\/2\]\n1\n$/.exec(stdout);
-  while (isAlive(pid)) await turn();
+  assert.deepEqual([stdout, status], ['[1/2]\nbegun\n\n[2/2]\n1\n', 0]);
+  while (isThere(mark)) await turn();
 });
 
 test('a kernel that computes ends with a host that is killed', { ...CEILING, skip: skip || process.platform !== 'linux' }, async () => {
+  const mark = `killed-${process.pid}`;
   const program = `
     import { Notebook } from 'isolane/notebook';
-    const code = "import os\\nprint('pid', os.getpid())\\nwhile True: pass";
+    const code = ${JSON.stringify(`${leave(mark)}while True: pass`)};
     const onUpdate = ({ content }) => console.log(content[0].text);
-    await new Notebook().execute({ cells: [{ language: 'py', code }] }, { onUpdate });`;
+    await new Notebook({ py: ${JSON.stringify(pyOptions)} }).execute({ cells: [{ language: 'py', code }] }, { onUpdate });`;
   const host = spawn(process.execPath, ['--input-type=module', '-e', program], { stdio: ['ignore', 'pipe', 'inherit'], cwd: ROOT });
   let text = '';
   for await (const chunk of host.stdout) {
     text += chunk;
-    if (/pid \d+/.test(text)) host.kill('SIGKILL');
+    if (text.includes('begun')) {
+      assert.equal(isThere(mark), true);
+      host.kill('SIGKILL');
+      break;
+    }
   }
-  const [, pid] = /pid (\d+)/.exec(text);
-  while (isAlive(pid)) await turn();
+  while (isThere(mark)) await turn();
+});
+
+test('a kernel is confined, and the notebook tells how', { ...CEILING, skip: skipConfined }, async () => {
+  const secret = new URL('../../package.json', import.meta.url).pathname;
+  const read = python(`open(${JSON.stringify(secret)}).read(1)`);
+  await using(new Notebook(), async (notebook) => {
+    assert.equal(notebook.stats().confinement, null);
+    assert.match(await textOf(notebook, read), /FileNotFoundError/);
+    const { fileSystem, network, processes, memory } = notebook.stats().confinement;
+    assert.deepEqual([fileSystem, network, processes, ['group', 'process'].includes(memory)], [true, true, true, true]);
+  });
+  await using(new Notebook({ py: { readable: [secret], required: ['fileSystem', 'systemCalls'] } }), async (notebook) => {
+    assert.equal(await textOf(notebook, read), "'{'");
+  });
+  await using(new Notebook({ py: { isolation: 'none' } }), async (notebook) => {
+    assert.equal(await textOf(notebook, read), "'{'");
+    assert.equal(notebook.stats().confinement, null);
+  });
 });
 
 test('Python and JavaScript cells in one call', { ...CEILING, skip }, async () => {
-  await using(new Notebook(), async (notebook) => {
+  await using(new Notebook({ py: pyOptions }), async (notebook) => {
     assert.equal(await textOf(notebook, python('x = 20'), js('const y = 1'), python('x + 1'), js('y')), '[1/4]\n\n[2/4]\n\n[3/4]\n21\n\n[4/4]\n1');
   });
 });

@@ -13,13 +13,27 @@ import isolane
 import pytest
 from isolane.notebook import CallResult, Notebook, Update, _cancelled
 
-CASES = Path(__file__).parents[2] / "crates/notebook/tests/cases/cells.json"
+CASES = Path(__file__).parents[2] / "crates/notebook/tests/cases"
 
-cases: list[dict[str, Any]] = json.loads(CASES.read_text())
+cases: list[dict[str, Any]] = [
+    case for name in ("cells.json", "files.json") for case in json.loads((CASES / name).read_text())
+]
 
-with Notebook() as _notebook:
-    _PY = _notebook.available_sync()["py"]
+
+def backend(isolation: str) -> dict[str, Any]:
+    """What a notebook says of a kernel with that isolation."""
+    with Notebook(py={"isolation": isolation}) as notebook:
+        py: dict[str, Any] = notebook.available_sync()["py"]
+        return py
+
+
+# Kernels are confined where this machine can do that.
+_CONFINED, _PY = backend("confined"), backend("none")
+ISOLATION = "confined" if _CONFINED["ok"] else "none"
 needs_python = pytest.mark.skipif(not _PY["ok"], reason=f"no Python: {_PY.get('reason')}")
+needs_confined = pytest.mark.skipif(
+    not _CONFINED["ok"], reason=f"not confined: {_CONFINED.get('reason')}"
+)
 
 LOOP = "print('begun'); for (;;);"
 TAIL = "Cell aborted.\nJavaScript state is as it was before this cell."
@@ -49,6 +63,24 @@ def answer(prompt: str, options: dict[str, Any]) -> str:
         return '{"n": 1}'
     system = f" ({options['system']})" if "system" in options else ""
     return prompt and f"{options['model']}: {prompt}{system}"
+
+
+async def agent(prompt: str, options: dict[str, Any]) -> str:
+    """Runs the cell of a prompt such as `js:1 + 1` or, with a timeout of a second, `py1:x`."""
+    if "schema" in options:
+        return '{"n": 1}'
+    found = re.fullmatch(r"(js|py)(\d*):(.*)", prompt, re.DOTALL)
+    if prompt == "" or found is None:
+        model, label = options.get("model", "-"), options.get("label", "-")
+        context = options.get("context")
+        more = "" if context is None else f" {json.dumps(context, separators=(',', ':'))}"
+        kind, depth = options["agent_type"], options["depth"]
+        return prompt and f"{kind} {model} {label} {depth}: {prompt}{more}"
+    cell: dict[str, Any] = {"language": found[1], "code": found[3]}
+    if found[2]:
+        cell["timeout"] = int(found[2])
+    result: CallResult = await options["notebook"].execute({"cells": [cell]})
+    return result.text
 
 
 async def never(_args: dict[str, Any]) -> None:
@@ -89,6 +121,7 @@ HOST: dict[str, Any] = {
         "never": {"call": never, "stops_clock": True},
     },
     "llm": answer,
+    "agent": agent,
 }
 
 
@@ -124,12 +157,31 @@ def js(*codes: str, **more: Any) -> dict[str, Any]:
     return {"cells": [{"language": "js", "code": code, **more} for code in codes]}
 
 
+def prepared(case: dict[str, Any], place: Path) -> dict[str, Any]:
+    """The options of a case, with its folder."""
+    options: dict[str, Any] = spelled(case.get("options", {}))
+    if "folder" in case:
+        root = place / "root"
+        root.mkdir()
+        for name, text in case["folder"].items():
+            (root / name).parent.mkdir(parents=True, exist_ok=True)
+            (root / name).write_text(text)
+        for name, target in case.get("links", {}).items():
+            (root / name).symlink_to(target)
+        options["files"] = {**options.get("files", {}), "root": str(root)}
+    if case.get("artifacts"):
+        options["artifacts"] = {**options.get("artifacts", {}), "dir": str(place / "artifacts")}
+    return options
+
+
 @pytest.mark.parametrize("case", cases, ids=[case["name"] for case in cases])
-def test_case(case: dict[str, Any]) -> None:
+def test_case(case: dict[str, Any], tmp_path: Path) -> None:
     if case.get("needs") == "python" and not _PY["ok"]:
         pytest.skip(f"no Python: {_PY.get('reason')}")
     host = HOST if case.get("host") else {}
-    with Notebook(**spelled(case.get("options", {})), **host) as notebook:
+    options = prepared(case, tmp_path)
+    options["py"] = {"isolation": ISOLATION, **options.get("py", {})}
+    with Notebook(**options, **host) as notebook:
         for call in case["calls"]:
             result = notebook.execute_sync({"cells": call["cells"]})
             if "text" in call:
@@ -167,6 +219,15 @@ def test_case(case: dict[str, Any]) -> None:
             ValueError,
             "limits.images",
             "limits.images must be a whole number from 0 to 1000, got 1001",
+        ),
+        (
+            {"py": {"required": ["fileSystem"]}},
+            TypeError,
+            "py.required[0]",
+            (
+                "py.required[0] must be 'privileges' or 'network' or 'file_system' or "
+                "'system_calls' or 'processes' or 'resources', got 'fileSystem'"
+            ),
         ),
         ({"js": {"runtime": 1}}, TypeError, "js.runtime", "js.runtime must be a Runtime, got 1"),
     ],
@@ -296,8 +357,25 @@ def test_in_a_forked_child_a_notebook_is_closed() -> None:
 def test_cells_of_both_languages_in_one_call() -> None:
     cells = [{"language": "py", "code": "x = 20"}, *js("1")["cells"]]
     cells.append({"language": "py", "code": "x + 1"})
-    with Notebook() as notebook:
+    with Notebook(py={"isolation": ISOLATION}) as notebook:
         assert notebook.execute_sync({"cells": cells}).text == "[1/3]\n\n[2/3]\n1\n\n[3/3]\n21"
+
+
+@needs_confined
+def test_a_kernel_is_confined_and_the_notebook_tells_how() -> None:
+    case = str(CASES / "cells.json")
+    read = {"cells": [{"language": "py", "code": f"open({case!r}).read(1)"}]}
+    with Notebook() as notebook:
+        assert notebook.stats()["confinement"] is None
+        assert "FileNotFoundError" in notebook.execute_sync(read).text
+        had = notebook.stats()["confinement"]
+        assert (had["file_system"], had["network"], had["processes"]) == (True, True, True)
+        assert had["memory"] in {"group", "process"}
+    with Notebook(py={"readable": [case], "required": ["file_system"]}) as notebook:
+        assert notebook.execute_sync(read).text == "'['"
+    with Notebook(py={"isolation": "none"}) as notebook:
+        assert notebook.execute_sync(read).text == "'['"
+        assert notebook.stats()["confinement"] is None
 
 
 @pytest.mark.parametrize("cell", [js("await tool.wait({})"), js("await llm('?')")])

@@ -332,6 +332,10 @@ class Bridge:
                 self._discarded.append(event[4])
                 self._read_later()
 
+    def runs(self) -> tuple[Run, ...]:
+        """The runs whose events come here."""
+        return tuple(self._runs.values())
+
     def forget(self, run: Run) -> None:
         """Drops a run, whose events are of no interest here any more."""
         for number, known in tuple(self._runs.items()):

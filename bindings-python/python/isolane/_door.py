@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import inspect
+import threading
 import weakref
 from collections.abc import Awaitable, Callable, Generator, Mapping
 from typing import TYPE_CHECKING, Any, TypeAlias, final
@@ -81,7 +82,7 @@ class _Call(Run):
                 raise
 
     def ignores(self, kind: str, is_large: bool) -> bool:
-        # What the call told before its end is heard, also if the message was read after that.
+        # News of the call from before its end is heard, also if the message was read after that.
         return super().ignores(kind, is_large and kind not in CALLS)
 
     def _is_awaited(self, kind: str, what: int) -> bool:
@@ -118,6 +119,8 @@ class Door:
         runtime: Runtime | None = None,
         as_error: AsError = as_error,
         sessions: HostSessions | None = None,
+        nests: bool = False,
+        parent: Door | None = None,
     ) -> None:
         """Opens the system with that name.
 
@@ -127,11 +130,15 @@ class Door:
             runtime: The runtime of the system's runs.
             as_error: Makes the exception of a thrown value.
             sessions: Opens the sessions of the system that see values of the caller.
+            nests: Whether a function of a system may wait for a call of this one, which needs
+                functions of that system again.
+            parent: The system whose functions this one may call besides its own.
         """
         if runtime is not None and not isinstance(runtime, Runtime):
             raise TypeError(f"runtime must be a Runtime, got {type(runtime).__name__}")
         self._as_error = as_error
         self._sessions = sessions
+        self._nests, self._parent = nests, parent
         # The runs that last as long as the system: functions among the options belong to the first.
         self._lasting: weakref.WeakSet[Run] = weakref.WeakSet()
         bridge = _running_bridge() or Bridge()
@@ -170,7 +177,8 @@ class Door:
         with outside_of_loops(f"{method}_sync", method):
             bridge = Bridge()
             try:
-                result = wait(bridge, self._begin(bridge, method, args))
+                with _waiting_on(bridge, self._nests):
+                    result = wait(bridge, self._begin(bridge, method, args))
             finally:
                 close_loop(bridge)
         return _value_of(result, self._as_error, read)
@@ -202,6 +210,7 @@ class Door:
         for lasting in tuple(self._lasting):
             if lasting.bridge() is not bridge and not lasting.has_ended:
                 bridge.adopt(lasting)
+        self._adopt_from_parents(bridge)
         run = _LastingCall(bridge, None, None) if is_lasting else _Call(bridge, self._native, None)
         run.default = self._default
         number = bridge.number()
@@ -219,10 +228,59 @@ class Door:
             bridge.attach(number, run)
         return run
 
+    def _adopt_from_parents(self, bridge: Bridge) -> None:
+        """Has functions of parents be called here, unless a loop or a thread serves them."""
+        door = self._parent
+        while door is not None:
+            for lasting in tuple(door._lasting):
+                served = lasting.bridge()
+                if not lasting.has_ended and (served is None or not _is_served(served)):
+                    bridge.adopt(lasting)
+            door = door._parent
+
     def _last(self, bridge: Bridge, number: int, run: Run, remote: _isolane.RunHandle) -> None:
         run.began(remote)
         bridge.attach(number, run)
         self._lasting.add(run)
+
+
+class _Waiting(threading.local):
+    """The bridges for whose calls this thread waits, the innermost last."""
+
+    def __init__(self) -> None:
+        self.bridges: list[Bridge] = []
+
+
+_waiting = _Waiting()
+# The bridges for whose calls any thread waits.
+_waited_for: weakref.WeakSet[Bridge] = weakref.WeakSet()
+
+
+def _is_served(bridge: Bridge) -> bool:
+    """Whether a loop runs that handles the events of the bridge, or a thread waits for them."""
+    loop = bridge.own_loop
+    return bridge in _waited_for or (loop is not None and loop.is_running())
+
+
+@contextlib.contextmanager
+def _waiting_on(bridge: Bridge, nests: bool) -> Generator[None]:
+    """This thread waits for a call on the bridge. If `nests`, the bridge serves the functions of
+    systems meanwhile whose own bridge is blocked by that."""
+    outer = _waiting.bridges[-1] if _waiting.bridges and nests else None
+    lent = [] if outer is None else [run for run in outer.runs() if isinstance(run, _LastingCall)]
+    for run in lent:
+        bridge.adopt(run)
+    _waiting.bridges.append(bridge)
+    _waited_for.add(bridge)
+    try:
+        yield
+    finally:
+        _waiting.bridges.pop()
+        _waited_for.discard(bridge)
+        if outer is not None:
+            for run in lent:
+                if not run.has_ended:
+                    outer.adopt(run)
 
 
 def _running_bridge() -> Bridge | None:

@@ -8,16 +8,26 @@ from __future__ import annotations
 
 import asyncio
 import inspect
-from collections.abc import Awaitable, Callable, Iterator, Mapping
-from contextlib import contextmanager
+import weakref
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from types import TracebackType
 from typing import Any, Literal, TypeAlias, final
 
 from ._door import Door, DoorCall
+from ._notebook_misuse import paths as _paths
+from ._notebook_render import render_call, render_html, render_terminal, to_ipynb
 from ._runtime import Runtime
 
-__all__ = ["CallResult", "Notebook", "Update"]
+__all__ = [
+    "CallResult",
+    "Notebook",
+    "Update",
+    "render_call",
+    "render_html",
+    "render_terminal",
+    "to_ipynb",
+]
 
 Language: TypeAlias = Literal["py", "js"]
 
@@ -58,15 +68,17 @@ class Notebook:
     for `with` and `async with`.
     """
 
-    __slots__ = ("__weakref__", "_door")
+    __slots__ = ("__weakref__", "_door", "_parent")
 
     def __init__(self, **options: Any) -> None:
         """Opens a notebook.
 
         Args:
             options: `js` and `py`, a mapping of options or `False`; `env`, the variables that
-                Python cells see; `tools`, functions of one dict by their names, or mappings with
-                `call`, `description`, `input` and `stops_clock`; `llm`, a function of a prompt and
+                cells see; `files`, the folder whose files cells use; `artifacts`, the folder for
+                what is too long for a result; `tools`, functions of one dict by their names, or
+                mappings with `call`, `description`, `input` and `stops_clock`; `llm`, a function of
+                a prompt and options; `agent`, likewise, with a notebook for a subagent among the
                 options; `limits`. Functions may be coroutine functions, which are cancelled when
                 their cell is ended. The page `docs/notebook.md` has them all.
 
@@ -74,8 +86,37 @@ class Notebook:
             TypeError, ValueError: an option is not valid. `path` names it.
         """
         given, runtime = _without_runtime(options)
+        self._parent: Notebook | None = None
         with _paths():
-            self._door = Door("notebook", _cancelled(given), runtime)
+            functions = _cancelled(given, weakref.ref(self))
+            self._door = Door("notebook", functions, runtime, nests=True)
+
+    @classmethod
+    def _of(cls, options: dict[str, Any], parent: Notebook | None) -> Notebook:
+        """A notebook with the kernels of another one, which a key among the options names."""
+        notebook = cls.__new__(cls)
+        # It ends when nobody holds its parent.
+        notebook._parent = parent
+        functions = _cancelled(options, weakref.ref(notebook))
+        above = None if parent is None else parent._door
+        notebook._door = Door("notebook", functions, nests=True, parent=above)
+        return notebook
+
+    def child(self, **options: Any) -> Notebook:
+        """A notebook for a subagent, with the same kernels, and so the same state.
+
+        Its calls run while a cell of this notebook waits for a function of the host. It ends with
+        this notebook.
+
+        Args:
+            options: `tools`, `llm`, `agent` and `limits`. Those that are left out are as in this
+                notebook; `False` in place of functions is none.
+
+        Raises:
+            TypeError, ValueError: an option is not valid, or the notebook is closed.
+        """
+        with _paths():
+            return Notebook._of({**options, "$parent": self._door.ask("key")}, self)
 
     def execute(
         self,
@@ -129,7 +170,7 @@ class Notebook:
         return available
 
     def reset(self, language: Language) -> DoorCall:
-        """Ends the cell that runs in a kernel, and gives the next one an empty kernel. Await it."""
+        """Ends the cells that run in a kernel, and gives the next one an empty kernel. Await it."""
         with _paths():
             return self._door.call("reset", language)
 
@@ -139,12 +180,17 @@ class Notebook:
             self._door.call_sync("reset", language)
 
     def stats(self) -> dict[str, Any]:
-        """The kernels: `{"confinement": None, "kernels": [...]}`."""
+        """The kernels: `{"confinement": {...}, "kernels": [...]}`.
+
+        `confinement` has each protection of Python kernels and whether it holds: `None` before the
+        first kernel, unless `available` has tried, and with `isolation` `"none"`.
+        """
         stats: dict[str, Any] = self._door.ask("stats")
         return stats
 
     def close(self) -> DoorCall:
-        """Ends all calls and kernels. Await it. From now on calls are refused."""
+        """Ends all calls, children and kernels; of a child its calls and its own children. Await
+        it. From now on calls are refused."""
         return self._door.call("close")
 
     def close_sync(self) -> None:
@@ -200,11 +246,13 @@ def _without_runtime(options: Mapping[str, Any]) -> tuple[dict[str, Any], Runtim
     return {**options, "js": rest}, runtime
 
 
-def _cancelled(options: dict[str, Any]) -> dict[str, Any]:
+def _cancelled(
+    options: dict[str, Any], owner: Callable[[], Notebook | None] = lambda: None
+) -> dict[str, Any]:
     """The options with functions whose last argument is the number of a call, and one that cancels
-    it."""
-    tools, llm = options.get("tools"), options.get("llm")
-    if tools is None and llm is None:
+    it. `owner` gives the notebook."""
+    tools, llm, agent = (options.get(name) for name in ("tools", "llm", "agent"))
+    if tools is None and llm is None and agent is None:
         return options
     calls: dict[int, _Call] = {}
 
@@ -228,13 +276,25 @@ def _cancelled(options: dict[str, Any]) -> dict[str, Any]:
             return {**given, "call": numbered(given.get("call"))}
         return numbered(given)
 
+    def with_notebook(function: Any) -> Any:
+        if not callable(function):
+            return function
+
+        def call(prompt: str, given: dict[str, Any]) -> Any:
+            notebook = Notebook._of({"$same": given["notebook"]}, owner())
+            return function(prompt, {**given, "notebook": notebook})
+
+        return call
+
     def abort(number: int) -> None:
         if number in calls:
             calls[number].cancel()
 
     if isinstance(tools, Mapping):
         tools = {name: tool(given) for name, given in tools.items()}
-    return {**options, "tools": tools, "llm": numbered(llm), "$abort": abort}
+    functions = {"tools": tools, "llm": numbered(llm), "agent": numbered(with_notebook(agent))}
+    given = {name: function for name, function in functions.items() if function is not None}
+    return {**options, **given, "$abort": abort}
 
 
 class _Call:
@@ -259,13 +319,3 @@ class _Call:
             return await self._task
         finally:
             ended()
-
-
-@contextmanager
-def _paths() -> Iterator[None]:
-    """Gives an error of misuse its `path`, with which its message begins."""
-    try:
-        yield
-    except (TypeError, ValueError) as error:
-        error.path = str(error).split(":", 1)[0].split(" ", 1)[0]  # type: ignore[union-attr]
-        raise

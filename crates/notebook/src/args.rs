@@ -30,6 +30,14 @@ impl Language {
         }
     }
 
+    /// How code of it spells the names of options.
+    pub(crate) fn spelling(self) -> Spelling {
+        match self {
+            Self::Py => Spelling::Snake,
+            Self::Js => Spelling::Camel,
+        }
+    }
+
     /// The name in texts: `Python`, `JavaScript`.
     #[must_use]
     pub fn title(self) -> &'static str {

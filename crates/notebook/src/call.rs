@@ -19,8 +19,8 @@ use crate::{
     Args, CallResult, CellStatus, Language,
     clock::Clock,
     host::Desk,
-    kernels::{Cause, Cell, End, Ended},
-    notebook::{Inner, Kernels},
+    kernels::{Cause, Cell, End, Ended, session::Unprepared},
+    notebook::Inner,
     record::{self, Record},
     report::{CellState, report},
     text::words,
@@ -69,7 +69,9 @@ impl Execution {
         if let Some(cause) = cause {
             end.end(cause);
         }
-        let shared = Arc::new(record::Shared::new(inner.options.limits.clone()));
+        let shared = record::Shared::new(inner.limits.clone())
+            .with_artifacts(inner.functions.artifacts.clone());
+        let shared = Arc::new(shared);
         let cells = args.cells.into_iter();
         let cells =
             cells.map(|cell| CellState::new(cell, Record::new(Arc::clone(&shared)))).collect();
@@ -138,6 +140,11 @@ impl CallTerminator {
     }
 }
 
+/// Why a call of an agent's notebook is ended with the cell that the agent works for.
+fn agent_ended() -> Cause {
+    Cause::Caller(Some("the cell that called the agent was ended".to_owned()))
+}
+
 /// The result of a call whose task failed.
 fn failure(message: &str) -> CallResult {
     CallResult {
@@ -172,19 +179,31 @@ impl Call {
         self.report(false)
     }
 
-    /// Runs the cells.
+    /// Runs the cells, and ends them with the cell whose agent calls.
     async fn work(&self) {
-        let mut kernels = tokio::select! {
+        let forward = async {
+            self.inner.agent_ended().await;
+            self.end.end(agent_ended());
+            std::future::pending::<()>().await;
+        };
+        tokio::select! {
+            () = self.run_cells() => {}
+            () = forward => {}
+        }
+    }
+
+    async fn run_cells(&self) {
+        let _turn = tokio::select! {
             biased;
             cause = self.end.ended() => return self.refuse(0, Ended::before(cause)),
-            kernels = self.inner.kernels.lock() => kernels,
+            turn = self.inner.turn.lock() => turn,
         };
-        if let Some((index, ended)) = self.prepare(&mut kernels).await {
+        if let Some((index, ended)) = self.prepare().await {
             return self.refuse(index, ended);
         }
         let count = self.cells().len();
         for index in 0..count {
-            self.run_cell(index, &mut kernels).await;
+            self.run_cell(index).await;
             if self.cells()[index].status == CellStatus::Error {
                 return;
             }
@@ -192,32 +211,19 @@ impl Call {
     }
 
     /// Checks the backends of all cells. If one is unavailable, the first of its cells says so.
-    async fn prepare(&self, kernels: &mut Kernels) -> Option<(usize, Ended)> {
-        let first = |language: Language| {
-            self.cells().iter().position(|cell| cell.input.language == language)
-        };
-        let refused = |language: Language, index: usize, reason: &str| {
-            let text = words::unavailable(language, reason);
-            Some((index, Ended::refused("Unavailable", text)))
-        };
-        if let Some(index) = first(Language::Js)
-            && let Err(error) = kernels.open_js(&self.inner.options, &self.inner.functions)
-        {
-            return refused(Language::Js, index, error.message());
-        }
-        if let Some(index) = first(Language::Py)
-            && let Some(python) = &mut kernels.py
-        {
-            let prepared = tokio::select! {
-                biased;
-                cause = self.end.ended() => return Some((0, Ended::before(cause))),
-                prepared = python.prepare() => prepared,
-            };
-            let notice = python.take_notice();
-            self.notice.lock().unwrap_or_else(PoisonError::into_inner).extend(notice);
-            self.inner.note(kernels);
-            if let Err(reason) = prepared {
-                return refused(Language::Py, index, &reason);
+    async fn prepare(&self) -> Option<(usize, Ended)> {
+        for language in [Language::Js, Language::Py] {
+            let first = self.cells().iter().position(|cell| cell.input.language == language);
+            let Some(index) = first else { continue };
+            match self.inner.kernels.prepare(language, &self.end).await {
+                Ok(notice) => {
+                    self.notice.lock().unwrap_or_else(PoisonError::into_inner).extend(notice);
+                }
+                Err(Unprepared::Ended(cause)) => return Some((0, Ended::before(cause))),
+                Err(Unprepared::Unavailable(reason)) => {
+                    let text = words::unavailable(language, &reason);
+                    return Some((index, Ended::refused("Unavailable", text)));
+                }
             }
         }
         None
@@ -230,24 +236,29 @@ impl Call {
         }
     }
 
-    async fn run_cell(&self, index: usize, kernels: &mut Kernels) {
+    async fn run_cell(&self, index: usize) {
         let (input, record) = {
             let mut cells = self.cells();
             let cell = &mut cells[index];
             cell.status = CellStatus::Running;
             cell.began = Some(Instant::now());
-            (cell.input.clone(), cell.record.clone())
+            if cells.len() > 1 {
+                let head = words::head(index, cells.len(), cells[index].input.title.as_deref());
+                self.shared.whole(|whole| whole.head(&head));
+            }
+            (cells[index].input.clone(), cells[index].record.clone())
         };
         self.shared.changed.notify_one();
-        let end = self.inner.begin_cell(input.language);
+        let end = End::new();
         if let Some(cause) = self.end.cause() {
             end.end(cause);
         }
+        let Inner { kernels, limits, functions, .. } = &*self.inner;
         if input.reset {
-            kernels.reset(input.language).await;
+            kernels.finish(input.language, kernels.reset(input.language)).await;
         }
-        let limits = &self.inner.options.limits;
-        let desk = Arc::new(Desk::new(Arc::clone(&self.inner.functions), record.clone()));
+        let spelling = input.language.spelling();
+        let desk = Arc::new(Desk::new(Arc::clone(functions), record.clone(), spelling));
         let begun = |name: String, clock: Clock| {
             let mut cells = self.cells();
             cells[index].name = Some(name);
@@ -267,13 +278,25 @@ impl Call {
             end.end(self.end.ended().await);
             std::future::pending::<()>().await;
         };
-        let ended = tokio::select! {
-            ended = kernels.run(&self.inner, input.language, &cell) => ended,
+        let mut ended = tokio::select! {
+            ended = kernels.run(input.language, &cell) => ended,
             () = forward => Ended::well(),
         };
-        self.inner.end_cell(kernels);
+        if ended.cause == Some(Cause::RolledBack) {
+            // The cell of the parent may have ended first, and has undone this one.
+            ended.cause = self.outer_cause().or(ended.cause);
+        }
+        if let Some((_, text)) = &ended.error {
+            self.shared.whole(|whole| whole.block(text.trim_end()));
+        }
         self.cells()[index].end(ended);
         self.shared.changed.notify_one();
+    }
+
+    /// Why the call is ended, if it is.
+    fn outer_cause(&self) -> Option<Cause> {
+        let of_agent = self.inner.has_agent_ended().then(agent_ended);
+        self.end.cause().or(of_agent)
     }
 
     fn cells(&self) -> MutexGuard<'_, Vec<CellState>> {
@@ -283,7 +306,7 @@ impl Call {
     fn report(&self, live: bool) -> CallResult {
         let notice = self.notice.lock().unwrap_or_else(PoisonError::into_inner).join("\n");
         let notice = Some(notice.as_str()).filter(|notice| !notice.is_empty());
-        report(&self.cells(), notice, &self.inner.options.limits, live)
+        report(&self.cells(), notice, &self.shared, live)
     }
 }
 
@@ -297,7 +320,7 @@ struct Updates<'c> {
 impl Updates<'_> {
     /// Sends an update at once, and then when something has changed. It does not end.
     async fn send_all(&mut self) {
-        let interval = Duration::from_millis(self.call.inner.options.limits.update_interval_ms);
+        let interval = Duration::from_millis(self.call.inner.limits.update_interval_ms);
         while self.receiver.is_some() {
             self.send().await;
             sleep(interval).await;

@@ -51,6 +51,15 @@ impl<'g> Group<'g> {
         whole_number(&self.path(key), value, least, most).map(Some)
     }
 
+    /// A truth value.
+    pub(crate) fn flag(&self, key: &str) -> Result<Option<bool>, Misuse> {
+        match self.value(key) {
+            None => Ok(None),
+            Some(Json::Bool(value)) => Ok(Some(*value)),
+            Some(other) => Err(wrong_type(&self.path(key), "true or false", other)),
+        }
+    }
+
     /// A text that is not empty.
     pub(crate) fn text(&self, key: &str) -> Result<Option<String>, Misuse> {
         match self.value(key) {

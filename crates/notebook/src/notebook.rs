@@ -1,28 +1,37 @@
 //! A notebook: kernels that keep their state, and calls that take turns.
 //!
-//! In: options, then arguments of tool calls. Out: executions; what backends there are; the state of the kernels.
+//! In: options, then arguments of tool calls. Out: executions; what backends there are; the state of the kernels; children,
+//! which share the kernels.
 
 use std::{
-    fmt, process,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    fmt,
+    path::Path,
+    process,
+    sync::{Arc, Mutex, MutexGuard, PoisonError, Weak},
 };
 
-use isolane::{Answer, Error};
-use tokio::{sync::Mutex as TurnMutex, time::Instant};
+use isolane::Answer;
+use isolane_confine::program::ProgramConfinement;
+use tokio::sync::Mutex as TurnMutex;
+use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
 use crate::{
-    Args, ExecuteOptions, Execution, Language, Misuse, NotebookOptions, Tool,
-    host::{HostTools, desk::Functions},
-    kernels::{Cause, Cell, End, Ended, js::JsKernel, py, py::PyKernel},
-    record::usize_of,
-    text::words,
+    Agent, Args, ChildOptions, ExecuteOptions, Execution, Isolation, Language, Limits, Llm, Misuse,
+    NotebookOptions, PyOptions, Tool,
+    artifacts::Artifacts,
+    files::Files,
+    host::{
+        HostTools,
+        desk::{Functions, Nesting},
+    },
+    kernels::{Cause, End, py, py::PyKernel, session::Kernels},
 };
 
 /// Runs a model's cells, of Python and JavaScript, in kernels that keep their state.
 ///
 /// Calls run one at a time, in their order; the cells of a call too. Kernels are started for their first cell. Dropping the
-/// notebook ends its calls and its kernels.
+/// notebook ends its calls, its children and its kernels. Dropping a child ends its calls and its own children.
 ///
 /// ```
 /// use isolane_notebook::{Args, Notebook, NotebookOptions};
@@ -38,12 +47,26 @@ pub struct Notebook(Arc<Inner>);
 
 /// The state that the calls of a notebook share.
 pub(crate) struct Inner {
-    pub(crate) options: NotebookOptions,
-    pub(crate) kernels: TurnMutex<Kernels>,
+    pub(crate) limits: Limits,
     pub(crate) functions: Arc<Functions>,
+    pub(crate) kernels: Arc<Kernels>,
+    /// Locked while a call runs.
+    pub(crate) turn: TurnMutex<()>,
+    /// The options of Python, to look for its interpreter.
+    py: Option<PyOptions>,
     process: u32,
-    session_id: String,
+    kind: Kind,
     state: Mutex<State>,
+}
+
+/// The place of a notebook among those with its kernels.
+enum Kind {
+    /// The kernels end with it.
+    Own,
+    /// A caller made it of another one.
+    Child,
+    /// The notebook of an agent: its calls, and those of its children, end with the token.
+    OfAgent(CancellationToken),
 }
 
 #[derive(Default)]
@@ -51,25 +74,7 @@ struct State {
     is_closed: bool,
     /// The calls that run or wait.
     calls: Vec<End>,
-    /// The cell that runs.
-    cell: Option<(Language, End)>,
-    js: Option<Known>,
-    py: Option<Known>,
-}
-
-/// The facts about a kernel that stay known while a call has it.
-#[derive(Clone, Copy)]
-struct Known {
-    used: Instant,
-    process_id: Option<u32>,
-    restarts: u64,
-}
-
-/// The kernels of a notebook.
-pub(crate) struct Kernels {
-    js: Option<JsKernel>,
-    /// `None` if it is switched off.
-    pub(crate) py: Option<PyKernel>,
+    children: Vec<Weak<Inner>>,
 }
 
 /// The backends of a notebook.
@@ -97,6 +102,9 @@ pub struct Backend {
 /// The state of a notebook.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Stats {
+    /// The confinement of kernels of Python: known from the first kernel on, or from the first time that somebody asked
+    /// what backends there are. `None` too for kernels with the rights of this process.
+    pub confinement: Option<ProgramConfinement>,
     /// The kernels that are there.
     pub kernels: Vec<KernelStats>,
 }
@@ -123,22 +131,67 @@ impl Notebook {
     ///
     /// # Errors
     /// Misuse of an option.
-    pub fn new(options: NotebookOptions) -> Result<Self, Misuse> {
+    pub fn new(mut options: NotebookOptions) -> Result<Self, Misuse> {
         options.check()?;
-        let tools = HostTools::new(&options.tools)?;
-        let functions = Arc::new(Functions::new(tools, options.llm.clone(), &options.limits));
-        let python = options.py.clone().map(|python| {
-            let live_bytes = usize_of(options.limits.live_bytes);
-            PyKernel::new(python, options.env.clone(), functions.helpers(), live_bytes)
-        });
-        Ok(Self(Arc::new(Inner {
-            kernels: TurnMutex::new(Kernels { js: None, py: python }),
-            options,
-            functions,
-            process: process::id(),
-            session_id: Uuid::new_v4().to_string(),
-            state: Mutex::default(),
-        })))
+        let tools = Arc::new(HostTools::new(&options.tools)?);
+        let files = options.files.as_ref().map(Files::open).transpose()?.map(Arc::new);
+        let artifacts = options.artifacts.as_ref().map(Artifacts::open).transpose()?.map(Arc::new);
+        if let (Some(python), Some(files)) = (&mut options.py, &files) {
+            python.work_in(files.root());
+            if files.is_writable() && python.isolation == Isolation::Confined {
+                refuse_replaceable(python, files.root())?;
+            }
+        }
+        let kernels = Kernels::new(&options, Uuid::new_v4().to_string(), files.as_ref());
+        let NotebookOptions { py, llm, agent, limits, .. } = options;
+        let (depth, kind) = (0, Kind::Own);
+        let parts = Parts { tools, llm, agent, limits, py, kernels, files, artifacts, depth, kind };
+        Ok(Self(parts.inner()))
+    }
+
+    /// A notebook for a subagent: it has the same kernels, and so the same state, and takes turns of its own. Its cells run
+    /// while a cell of this notebook waits for the host. It ends with this notebook.
+    ///
+    /// # Errors
+    /// Misuse of an option; a notebook that is closed.
+    pub fn child(&self, options: ChildOptions) -> Result<Self, Misuse> {
+        self.0.check_open()?;
+        let tools = options.tools.map(|tools| HostTools::new(&tools)).transpose()?;
+        let parent = &self.0;
+        let depth = parent.functions.depth();
+        let (kind, depth) = match &parent.kind {
+            // A child for the same agent.
+            Kind::OfAgent(token) => (Kind::OfAgent(token.clone()), depth),
+            Kind::Own | Kind::Child => (Kind::Child, depth + 1),
+        };
+        let mut parts = parent.parts(kind, depth);
+        if let Some(tools) = tools {
+            parts.tools = Arc::new(tools);
+        }
+        parts.llm = options.llm.or(parts.llm);
+        parts.agent = options.agent.or(parts.agent);
+        parts.limits = options.limits.unwrap_or(parts.limits);
+        let child = Self(parts.inner());
+        parent.adopt(&child)?;
+        Ok(child)
+    }
+
+    /// # Errors
+    /// Misuse: it is closed.
+    pub(crate) fn check_open(&self) -> Result<(), Misuse> {
+        self.0.check_open()
+    }
+
+    /// The name of its session, which its children have too.
+    #[must_use]
+    pub fn session_id(&self) -> &str {
+        self.0.kernels.session_id()
+    }
+
+    /// Its limits.
+    #[must_use]
+    pub fn limits(&self) -> &Limits {
+        &self.0.limits
     }
 
     /// Runs the cells of a tool call when the calls before it are done. Returns at once.
@@ -157,61 +210,67 @@ impl Notebook {
         cause: Option<Cause>,
     ) -> Result<Execution, Misuse> {
         self.0.check_open()?;
-        args.check(&self.0.options.limits, |language| self.0.has(language))?;
+        args.check(&self.0.limits, |language| self.0.kernels.has(language))?;
         Ok(Execution::begin(Arc::clone(&self.0), args, options, cause))
     }
 
     /// The name, the description and the JSON Schema of the tool, for the model.
     #[must_use]
     pub fn tool(&self) -> Tool {
-        let (has_py, has_js) = (self.0.has(Language::Py), self.0.has(Language::Js));
-        Tool::new(has_py, has_js, &self.0.options.limits, &self.0.functions)
+        let Inner { py, kernels, limits, functions, .. } = &*self.0;
+        let py = py.as_ref().filter(|_| kernels.has(Language::Py));
+        Tool::new(py, kernels.has(Language::Js), limits, functions)
     }
 
-    /// Which backends can run cells. Starts the interpreter of Python for a moment if no kernel runs.
+    /// Which backends can run cells. Starts the interpreter of Python for a moment, and tries the confinement, if no kernel
+    /// runs.
     pub fn available(&self) -> Answer<Available> {
         let inner = Arc::clone(&self.0);
         isolane::spawn(async move { inner.available().await })
     }
 
-    /// Ends the cell that runs in a kernel, and gives the next one an empty kernel.
+    /// Ends the cells that run in a kernel, those of children too, and gives the next one an empty kernel.
     ///
     /// # Errors
     /// Misuse: a backend that is switched off, a notebook that is closed.
     pub fn reset(&self, language: Language) -> Result<Answer<()>, Misuse> {
         self.0.check_open()?;
-        if !self.0.has(language) {
+        let kernels = &self.0.kernels;
+        if !kernels.has(language) {
             let rest = format!(": the {} backend is switched off", language.title());
             return Err(Misuse::new("language", &rest));
         }
-        let inner = Arc::clone(&self.0);
-        if let Some((_, end)) =
-            inner.state().cell.as_ref().filter(|(running, _)| *running == language)
-        {
-            end.end(Cause::Reset);
-        }
-        Ok(isolane::spawn(async move {
-            let mut kernels = inner.kernels.lock().await;
-            kernels.reset(language).await;
-            inner.note(&kernels);
-        }))
+        let (kernels, reset) = (Arc::clone(kernels), kernels.reset(language));
+        Ok(isolane::spawn(async move { kernels.finish(language, reset).await }))
     }
 
     /// The kernels, and what they hold.
     #[must_use]
     pub fn stats(&self) -> Stats {
-        self.0.stats()
+        let is_here = self.0.process == process::id();
+        let kernels = if is_here { self.0.kernels.stats() } else { Vec::new() };
+        let python = self.0.kernels.py().filter(|_| is_here);
+        Stats { confinement: python.and_then(PyKernel::confinement), kernels }
     }
 
-    /// Ends all calls and kernels. From now on calls are refused.
+    /// Ends all calls, children and kernels; of a child its calls and its own children. From now on calls are refused.
     pub fn close(&self) -> Answer<()> {
         self.0.close();
         let inner = Arc::clone(&self.0);
-        isolane::spawn(async move {
-            let mut kernels = inner.kernels.lock().await;
-            kernels.close().await;
-            inner.note(&kernels);
-        })
+        isolane::spawn(async move { inner.rest().await })
+    }
+}
+
+/// # Errors
+/// Misuse: cells could replace a program that runs without confinement, as the first one that starts a kernel does.
+fn refuse_replaceable(python: &PyOptions, root: &Path) -> Result<(), Misuse> {
+    let mut programs = [Some(py::program(python)), python.worker.clone()].into_iter().flatten();
+    match programs.find(|program| program.starts_with(root)) {
+        None => Ok(()),
+        Some(program) => {
+            let rest = format!(": cells could replace {} in it", program.display());
+            Err(Misuse::new("files.root", &rest))
+        }
     }
 }
 
@@ -221,14 +280,43 @@ impl Drop for Notebook {
             self.0.close();
             let inner = Arc::clone(&self.0);
             // Kernels end in their order, also if the caller is in the middle of something.
-            drop(isolane::spawn(async move { inner.kernels.lock().await.close().await }));
+            drop(isolane::spawn(async move { inner.rest().await }));
         }
     }
 }
 
 impl fmt::Debug for Notebook {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        out.debug_struct("Notebook").field("session_id", &self.0.session_id).finish_non_exhaustive()
+        out.debug_struct("Notebook").field("session_id", &self.session_id()).finish_non_exhaustive()
+    }
+}
+
+/// The parts that a notebook is made of.
+struct Parts {
+    tools: Arc<HostTools>,
+    llm: Option<Llm>,
+    agent: Option<Agent>,
+    limits: Limits,
+    py: Option<PyOptions>,
+    kernels: Arc<Kernels>,
+    files: Option<Arc<Files>>,
+    artifacts: Option<Arc<Artifacts>>,
+    depth: u64,
+    kind: Kind,
+}
+
+impl Parts {
+    fn inner(self) -> Arc<Inner> {
+        let Self { tools, llm, agent, limits, py, kernels, files, artifacts, depth, kind } = self;
+        Arc::new_cyclic(|me: &Weak<Inner>| {
+            let me = Weak::clone(me);
+            let subagent = Box::new(move |token| me.upgrade()?.subagent(token));
+            let nesting = Nesting { depth, subagent };
+            let functions = Functions::new(tools, (llm, agent), &limits, nesting);
+            let functions = Arc::new(functions.with(files, artifacts));
+            let (turn, state) = (TurnMutex::default(), Mutex::default());
+            Inner { limits, functions, kernels, turn, py, process: process::id(), kind, state }
+        })
     }
 }
 
@@ -240,16 +328,45 @@ impl Inner {
     fn check_open(&self) -> Result<(), Misuse> {
         // In a forked child the lock may be held for ever, and there are no kernels.
         if self.process != process::id() || self.state().is_closed {
-            return Err(Misuse::new("notebook", " is closed"));
+            return Err(closed());
         }
         Ok(())
     }
 
-    fn has(&self, language: Language) -> bool {
-        match language {
-            Language::Js => self.options.js.is_some(),
-            Language::Py => self.options.py.is_some(),
+    /// The parts of a notebook with its kernels and functions.
+    fn parts(&self, kind: Kind, depth: u64) -> Parts {
+        let Functions { tools, llm, agent, .. } = &*self.functions;
+        Parts {
+            tools: Arc::clone(tools),
+            llm: llm.clone(),
+            agent: agent.clone(),
+            limits: self.limits.clone(),
+            py: self.py.clone(),
+            kernels: Arc::clone(&self.kernels),
+            files: self.functions.files.clone(),
+            artifacts: self.functions.artifacts.clone(),
+            depth,
+            kind,
         }
+    }
+
+    /// The notebook of an agent that a cell calls; `None` if this one is closed.
+    fn subagent(&self, token: CancellationToken) -> Option<Notebook> {
+        let parts = self.parts(Kind::OfAgent(token), self.functions.depth() + 1);
+        let child = Notebook(parts.inner());
+        self.adopt(&child).ok()?;
+        Some(child)
+    }
+
+    /// A child ends with this notebook.
+    fn adopt(&self, child: &Notebook) -> Result<(), Misuse> {
+        let mut state = self.state();
+        if state.is_closed {
+            return Err(closed());
+        }
+        state.children.retain(|child| child.strong_count() > 0);
+        state.children.push(Arc::downgrade(&child.0));
+        Ok(())
     }
 
     /// A call begins.
@@ -257,6 +374,9 @@ impl Inner {
         let end = End::new();
         let mut state = self.state();
         state.calls.push(end.clone());
+        if state.is_closed {
+            end.end(Cause::Closed);
+        }
         end
     }
 
@@ -265,83 +385,61 @@ impl Inner {
         self.state().calls.retain(|known| !known.is(end));
     }
 
-    /// A cell begins.
-    pub(crate) fn begin_cell(&self, language: Language) -> End {
-        let end = End::new();
-        self.state().cell = Some((language, end.clone()));
-        end
+    /// Waits until the cell ends whose agent has this notebook.
+    pub(crate) async fn agent_ended(&self) {
+        match &self.kind {
+            Kind::OfAgent(token) => token.cancelled().await,
+            Kind::Own | Kind::Child => std::future::pending().await,
+        }
     }
 
-    /// The cell has ended.
-    pub(crate) fn end_cell(&self, kernels: &Kernels) {
-        self.state().cell = None;
-        self.note(kernels);
+    /// Whether the cell has ended whose agent has this notebook.
+    pub(crate) fn has_agent_ended(&self) -> bool {
+        matches!(&self.kind, Kind::OfAgent(token) if token.is_cancelled())
     }
 
-    /// Notes the kernels that are there, for `stats`.
-    pub(crate) fn note(&self, kernels: &Kernels) {
-        let used = Instant::now();
-        let js = kernels.js.as_ref().map(|_| Known { used, process_id: None, restarts: 0 });
-        let py = kernels.py.as_ref().and_then(|python| {
-            let process_id = python.process_id();
-            process_id.is_some().then(|| Known { used, process_id, restarts: python.restarts() })
-        });
-        let mut state = self.state();
-        (state.js, state.py) = (js, py);
-    }
-
+    /// Ends the calls, and those of children.
     fn close(&self) {
-        let ends: Vec<End> = {
+        let (ends, children) = {
             let mut state = self.state();
             state.is_closed = true;
-            state.calls.clone()
+            (state.calls.clone(), std::mem::take(&mut state.children))
         };
         for end in ends {
             end.end(Cause::Closed);
         }
+        for child in children.iter().filter_map(Weak::upgrade) {
+            child.close();
+        }
     }
 
-    fn stats(&self) -> Stats {
-        if self.process != process::id() {
-            return Stats { kernels: Vec::new() };
+    /// Waits until the calls have ended, and ends kernels that are its own.
+    async fn rest(&self) {
+        match self.kind {
+            Kind::Own => self.kernels.close().await,
+            Kind::Child | Kind::OfAgent(_) => drop(self.turn.lock().await),
         }
-        let state = self.state();
-        let known = [(Language::Js, state.js), (Language::Py, state.py)];
-        let kernels = known.into_iter().filter_map(|(language, known)| {
-            let known = known?;
-            let busy = state.cell.as_ref().is_some_and(|(running, _)| *running == language);
-            let idle = if busy { 0 } else { known.used.elapsed().as_millis() };
-            Some(KernelStats {
-                session_id: self.session_id.clone(),
-                language,
-                busy,
-                idle_ms: u64::try_from(idle).unwrap_or(u64::MAX),
-                rss_bytes: known.process_id.and_then(py::resident_bytes),
-                restarts: known.restarts,
-            })
-        });
-        Stats { kernels: kernels.collect() }
     }
 
     async fn available(&self) -> Available {
         let off =
             || Backend { reason: Some("it is switched off".to_owned()), ..Backend::default() };
-        let js = match self.options.js {
-            Some(_) => {
-                let version = Some(env!("CARGO_PKG_VERSION").to_owned());
-                Backend { ok: true, version, ..Backend::default() }
-            }
-            None => off(),
+        let js = if self.kernels.has(Language::Js) {
+            let version = Some(env!("CARGO_PKG_VERSION").to_owned());
+            Backend { ok: true, version, ..Backend::default() }
+        } else {
+            off()
         };
-        let Some(options) = &self.options.py else { return Available { js, py: off() } };
-        let known = match self.kernels.try_lock() {
-            Ok(kernels) => kernels.py.as_ref().and_then(PyKernel::interpreter),
-            // A call has the kernels.
-            Err(_) => None,
-        };
-        let found = match known {
+        let Some(options) = &self.py else { return Available { js, py: off() } };
+        let found = match self.kernels.py().and_then(PyKernel::interpreter) {
             Some(found) => Ok(found),
-            None => py::ask(options).await,
+            None => {
+                let (found, confinement) = py::ask(options).await;
+                if let Some(python) = self.kernels.py() {
+                    python.note(confinement);
+                }
+                found
+            }
         };
         let py = match found {
             Ok(found) => Backend {
@@ -356,64 +454,6 @@ impl Inner {
     }
 }
 
-impl Kernels {
-    /// Opens the session of JavaScript, if there is none.
-    pub(crate) fn open_js(
-        &mut self,
-        options: &NotebookOptions,
-        functions: &Functions,
-    ) -> Result<&mut JsKernel, Error> {
-        let kernel = match self.js.take() {
-            Some(kernel) => kernel,
-            None => JsKernel::open(&options.js.clone().unwrap_or_default(), functions.helpers())?,
-        };
-        Ok(self.js.insert(kernel))
-    }
-
-    /// Runs a cell.
-    pub(crate) async fn run(
-        &mut self,
-        inner: &Inner,
-        language: Language,
-        cell: &Cell<'_>,
-    ) -> Ended {
-        if let Some(cause) = cell.end.cause() {
-            return Ended::before(cause);
-        }
-        let unavailable =
-            |reason: &str| Ended::refused("Unavailable", words::unavailable(language, reason));
-        match language {
-            Language::Js => match self.open_js(&inner.options, &inner.functions) {
-                Ok(kernel) => kernel.run(cell).await,
-                Err(error) => unavailable(error.message()),
-            },
-            Language::Py => match &mut self.py {
-                Some(kernel) => kernel.run(cell).await,
-                None => unavailable("it is switched off"),
-            },
-        }
-    }
-
-    /// The next cell of that language finds an empty kernel.
-    pub(crate) async fn reset(&mut self, language: Language) {
-        match language {
-            Language::Js => {
-                if let Some(kernel) = self.js.take() {
-                    kernel.close().await;
-                }
-            }
-            Language::Py => {
-                if let Some(kernel) = &mut self.py {
-                    kernel.reset().await;
-                }
-            }
-        }
-    }
-
-    async fn close(&mut self) {
-        self.reset(Language::Js).await;
-        if let Some(kernel) = &mut self.py {
-            kernel.end().await;
-        }
-    }
+fn closed() -> Misuse {
+    Misuse::new("notebook", " is closed")
 }

@@ -3,18 +3,26 @@
 //! In: options as a caller wrote them. Out: [`NotebookOptions`], or misuse. Sizes are in bytes; KB and MiB are powers of
 //! 1,024.
 
-use std::{collections::BTreeMap, path::PathBuf};
+use std::{
+    collections::BTreeMap,
+    path::{Path, PathBuf},
+};
 
 use isolane::{Inputs, Runtime, Spelling};
+use isolane_confine::program::Required;
 use serde_json::Value as Json;
 
 use crate::{
-    CellTool, Llm, Misuse,
-    given::{Group, MOST, wrong_type},
+    Agent, ArtifactsOptions, CellTool, FilesOptions, Llm, Misuse,
+    given::{Group, MOST, spelled, wrong_type},
+    kernels::py::may_be_shown,
 };
 
 /// Names that cells of JavaScript have from the notebook.
-const OWN_NAMES: [&str; 7] = ["console", "display", "llm", "parallel", "pipeline", "print", "tool"];
+const OWN_NAMES: [&str; 18] = [
+    "agent", "append", "console", "counter", "diff", "display", "env", "llm", "output", "parallel",
+    "pipeline", "print", "read", "sort", "tool", "tree", "uniq", "write",
+];
 
 /// The options of a notebook.
 #[derive(Clone, Debug)]
@@ -23,12 +31,19 @@ pub struct NotebookOptions {
     pub js: Option<JsOptions>,
     /// The backend of Python; `None` switches it off.
     pub py: Option<PyOptions>,
-    /// The variables of the environment that Python cells have, beside our own HOME, TMPDIR, PATH, LANG, TZ and MPLBACKEND.
+    /// The variables of the environment that cells have with `env`, in Python beside our own HOME, TMPDIR, PATH, LANG, TZ
+    /// and MPLBACKEND.
     pub env: BTreeMap<String, String>,
+    /// The files that cells may use, by `read` and its like, and in Python as the working directory.
+    pub files: Option<FilesOptions>,
+    /// The folder for what is too long for a result.
+    pub artifacts: Option<ArtifactsOptions>,
     /// The tools that cells call as `tool.<name>(args)`.
     pub tools: Vec<CellTool>,
     /// The function behind `llm`.
     pub llm: Option<Llm>,
+    /// The function behind `agent`.
+    pub agent: Option<Agent>,
     /// The limits of calls and cells.
     pub limits: Limits,
 }
@@ -62,20 +77,50 @@ pub enum Mode {
     PerCall,
 }
 
-/// The options of Python cells.
-///
-/// A kernel has the rights of this process: confinement is not there yet, and `'none'` is the only value of `isolation`.
+/// The rights of a kernel of Python.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Isolation {
+    /// It has its own folders, those that it is shown, and the network if it is given. On Linux; elsewhere there is no kernel.
+    #[default]
+    Confined,
+    /// Those of this process.
+    None,
+}
+
+/// The options of Python cells. Those from `required` to `scratch_bytes` are for kernels that are confined.
 #[derive(Clone, Debug)]
 pub struct PyOptions {
     /// The interpreter; by default that of `VIRTUAL_ENV`, else `python3`. 3.10 or newer.
     pub interpreter: Option<PathBuf>,
     /// The number of cells of a kernel.
     pub mode: Mode,
-    /// The working directory, which is on `sys.path`; by default a folder of the kernel's own, which goes with the kernel.
+    /// The working directory, which is on `sys.path`; by default the root of `files`, else a folder of the kernel's own,
+    /// which goes with the kernel.
     pub working_folder: Option<PathBuf>,
     /// Folders that are added to `sys.path`.
     pub path: Vec<PathBuf>,
-    /// The most memory of a kernel, 2 GiB. On Linux: of its data, and of its resident pages.
+    /// The rights of a kernel; confined by default.
+    pub isolation: Isolation,
+    /// The items of its confinement without which there is no kernel, by the names of
+    /// [`Confinement`](isolane::Confinement): by default `file_system` and, without `network`, `network`.
+    pub required: Option<Vec<String>>,
+    /// Whether a kernel has the network of this machine.
+    pub network: bool,
+    /// Whether it may start processes.
+    pub processes: bool,
+    /// The most processes and threads that it has at a time, 256. It has three threads of its own.
+    pub max_processes: u64,
+    /// Files and folders that it may read beside its interpreter, `path` and the system's folders.
+    pub readable: Vec<PathBuf>,
+    /// Folders that it may write to beside its own.
+    pub writable: Vec<PathBuf>,
+    /// The bytes of its own folders together, 256 MiB.
+    pub scratch_bytes: u64,
+    /// The executable `isolane-worker`, which starts confined kernels; by default the file that the environment variable
+    /// `ISOLANE_WORKER` names, or the one beside the running program.
+    pub worker: Option<PathBuf>,
+    /// The most memory of a kernel, 2 GiB. Confined, of all its processes together where the machine delegates a control
+    /// group; else, on Linux, of the data of each process, and of the kernel's own resident pages.
     pub memory_limit_bytes: u64,
     /// The longest frame of a kernel, 64 MiB. A longer one ends the kernel.
     pub frame_bytes: u64,
@@ -134,14 +179,18 @@ macro_rules! limits {
         }
 
         impl Limits {
-            fn read(given: &Json, spelling: Spelling) -> Result<Self, Misuse> {
+            /// Reads limits; those that are left out are those of `default`.
+            pub(crate) fn read(
+                given: &Json,
+                spelling: Spelling,
+                default: &Self,
+            ) -> Result<Self, Misuse> {
                 let group = Group::new("limits.", given, &[$(stringify!($name),)+ "window"], spelling)?;
-                let default = Self::default();
                 let window = group.choice("window", &["tail", "head", "ends"])?;
                 let windows = [Window::Tail, Window::Head, Window::Ends];
                 Ok(Self {
                     $($name: group.count(stringify!($name), $least, $most)?.unwrap_or(default.$name),)+
-                    window: window.and_then(|at| windows.get(at).copied()).unwrap_or_default(),
+                    window: window.and_then(|at| windows.get(at).copied()).unwrap_or(default.window),
                 })
             }
         }
@@ -181,6 +230,10 @@ limits! {
     host_calls: 64, 1..=10_000;
     /// The calls of `llm` in one cell, 200.
     llm_calls: 200, 0..=MOST;
+    /// The calls of `agent` in one cell, 50.
+    agent_calls: 50, 0..=MOST;
+    /// The agents above one another, 3.
+    agent_depth: 3, 0..=MOST;
     /// The functions that `parallel` and `pipeline` run at once, 4, unless their cell says otherwise.
     concurrency: 4, 1..=1_000;
     /// The most that a cell may say, 16.
@@ -193,8 +246,11 @@ impl Default for NotebookOptions {
             js: Some(JsOptions::default()),
             py: Some(PyOptions::default()),
             env: BTreeMap::new(),
+            files: None,
+            artifacts: None,
             tools: Vec::new(),
             llm: None,
+            agent: None,
             limits: Limits::default(),
         }
     }
@@ -221,6 +277,15 @@ impl Default for PyOptions {
             mode: Mode::Session,
             working_folder: None,
             path: Vec::new(),
+            isolation: Isolation::default(),
+            required: None,
+            network: false,
+            processes: true,
+            max_processes: 256,
+            readable: Vec::new(),
+            writable: Vec::new(),
+            scratch_bytes: 256 << 20,
+            worker: None,
             memory_limit_bytes: 2 << 30,
             frame_bytes: 64 << 20,
             start_timeout_ms: 30_000,
@@ -237,18 +302,24 @@ impl NotebookOptions {
     /// # Errors
     /// Misuse: an unknown key, a value of the wrong type, a number out of range.
     pub fn from_json(given: &Json, spelling: Spelling) -> Result<Self, Misuse> {
-        let keys = ["js", "py", "env", "tools", "llm", "limits"];
+        let keys = ["js", "py", "env", "files", "artifacts", "tools", "llm", "agent", "limits"];
         let group = Group::new("", given, &keys, spelling)?;
-        for key in ["tools", "llm"] {
+        for key in ["tools", "llm", "agent"] {
             if let Some(other) = group.value(key) {
                 return Err(wrong_type(key, "handed over as functions", other));
             }
         }
-        let limits = group.value("limits").map(|given| Limits::read(given, spelling));
+        let read = |given: &Json| Limits::read(given, spelling, &Limits::default());
+        let limits = group.value("limits").map(read);
+        let files = group.value("files").map(|given| FilesOptions::read(given, spelling));
+        let artifacts =
+            group.value("artifacts").map(|given| ArtifactsOptions::read(given, spelling));
         Ok(Self {
             js: backend(&group, "js", JsOptions::read, spelling)?,
             py: backend(&group, "py", PyOptions::read, spelling)?,
             env: group.texts_by_name("env")?.unwrap_or_default().into_iter().collect(),
+            files: files.transpose()?,
+            artifacts: artifacts.transpose()?,
             limits: limits.transpose()?.unwrap_or_default(),
             ..Self::default()
         })
@@ -266,6 +337,7 @@ impl NotebookOptions {
         if let Some((name, _)) = self.env.iter().find(|(_, text)| text.contains('\0')) {
             return Err(Misuse::new(format!("env.{name}"), " must not contain NUL"));
         }
+        self.py.iter().try_for_each(PyOptions::check)?;
         let mut names = self.js.iter().flat_map(|js| js.globals.names());
         if let Some(name) = names.find(|name| OWN_NAMES.contains(name)) {
             let problem = ": the name is the notebook's: choose another name";
@@ -325,11 +397,25 @@ impl JsOptions {
 }
 
 impl PyOptions {
+    /// Kernels work in that folder, if it can be shown to them. Confined ones only read it: a kernel could put links and
+    /// programs of another user into it, and the helpers cannot.
+    pub(crate) fn work_in(&mut self, root: &Path) {
+        if self.isolation == Isolation::None || may_be_shown(root) {
+            self.working_folder.get_or_insert_with(|| root.to_owned());
+        }
+    }
+
     fn read(given: &Json, spelling: Spelling) -> Result<Self, Misuse> {
         let keys = [
             "interpreter",
             "mode",
             "isolation",
+            "required",
+            "network",
+            "processes",
+            "max_processes",
+            "readable",
+            "scratch_bytes",
             "path",
             "memory_limit_bytes",
             "frame_bytes",
@@ -340,20 +426,32 @@ impl PyOptions {
         ];
         let group = Group::new("py.", given, &keys, spelling)?;
         let default = Self::default();
-        if group.choice("isolation", &["none", "confined"])? == Some(1) {
-            let rest = ": 'confined' is not available yet; 'none' has the rights of this process";
-            return Err(Misuse::new(group.path("isolation"), rest));
-        }
+        let isolation = match group.choice("isolation", &["confined", "none"])? {
+            Some(1) => Isolation::None,
+            _ => Isolation::Confined,
+        };
         let mode = match group.choice("mode", &["session", "per-call"])? {
             Some(1) => Mode::PerCall,
             _ => Mode::Session,
         };
         let count = |key, least, default| Ok(group.count(key, least, MOST)?.unwrap_or(default));
+        let paths = |key| -> Result<Vec<PathBuf>, Misuse> {
+            Ok(group.texts(key)?.unwrap_or_default().into_iter().map(PathBuf::from).collect())
+        };
         Ok(Self {
             working_folder: None,
+            isolation,
+            required: required(&group, spelling)?,
+            network: group.flag("network")?.unwrap_or(default.network),
+            processes: group.flag("processes")?.unwrap_or(default.processes),
+            max_processes: count("max_processes", LEAST_PROCESSES, default.max_processes)?,
+            readable: paths("readable")?,
+            writable: Vec::new(),
+            scratch_bytes: count("scratch_bytes", 1 << 20, default.scratch_bytes)?,
+            worker: None,
             interpreter: group.text("interpreter")?.map(PathBuf::from),
             mode,
-            path: group.texts("path")?.unwrap_or_default().into_iter().map(PathBuf::from).collect(),
+            path: paths("path")?,
             memory_limit_bytes: count("memory_limit_bytes", 1 << 20, default.memory_limit_bytes)?,
             frame_bytes: group
                 .count("frame_bytes", 1 << 10, u64::from(u32::MAX) - 5)?
@@ -364,4 +462,62 @@ impl PyOptions {
             restarts: count("restarts", 0, default.restarts)?,
         })
     }
+    /// Checks fields that a Rust caller wrote.
+    fn check(&self) -> Result<(), Misuse> {
+        if let Some(names) = &self.required {
+            let place = |at: usize| format!("py.required[{at}]");
+            if let Err(at) = Required::parse(names) {
+                let problem = format!(": there is no item '{}'", names[at]);
+                return Err(Misuse::new(place(at), &problem));
+            }
+            let network = names.iter().position(|name| name == "network");
+            if let Some(at) = network.filter(|_| self.network) {
+                return Err(Misuse::new(place(at), ": a kernel with 'network' has the network"));
+            }
+        }
+        if self.isolation == Isolation::None {
+            return Ok(());
+        }
+        for (key, paths) in
+            [("readable", &self.readable), ("writable", &self.writable), ("path", &self.path)]
+        {
+            if let Some(at) = paths.iter().position(|path| !may_be_shown(path)) {
+                let problem = format!(": a kernel cannot be shown '{}'", paths[at].display());
+                return Err(Misuse::new(format!("py.{key}[{at}]"), &problem));
+            }
+        }
+        Ok(())
+    }
+
+    /// The items of the confinement without which there is no kernel.
+    #[cfg_attr(
+        not(target_os = "linux"),
+        expect(dead_code, reason = "kernels are confined on Linux")
+    )]
+    pub(crate) fn required_items(&self) -> Required {
+        let default = || {
+            let network = (!self.network).then_some("network");
+            ["file_system"].into_iter().chain(network).map(str::to_owned).collect()
+        };
+        let names: Vec<String> = self.required.clone().unwrap_or_else(default);
+        // They were checked as the notebook was opened.
+        Required::parse(&names).unwrap_or_else(|_| Required::all())
+    }
+}
+
+/// The fewest processes and threads with which a kernel works.
+const LEAST_PROCESSES: u64 = 4;
+
+/// The items of the confinement that are required, in the spelling of this library.
+fn required(group: &Group<'_>, spelling: Spelling) -> Result<Option<Vec<String>>, Misuse> {
+    let Some(names) = group.texts("required")? else { return Ok(None) };
+    let known = |(at, name): (usize, &String)| {
+        let item = Required::ITEMS.into_iter().find(|item| spelled(item, spelling) == *name);
+        item.map(str::to_owned).ok_or_else(|| {
+            let items = Required::ITEMS.map(|item| format!("'{}'", spelled(item, spelling)));
+            let path = format!("{}[{at}]", group.path("required"));
+            wrong_type(&path, &items.join(" or "), &name.as_str().into())
+        })
+    };
+    names.iter().enumerate().map(known).collect::<Result<_, _>>().map(Some)
 }

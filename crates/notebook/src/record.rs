@@ -11,22 +11,27 @@ use std::{
     },
 };
 
+use base64::{Engine as _, engine::general_purpose::STANDARD};
 use serde_json::{Value as Json, json};
 use tokio::sync::Notify;
 
 use crate::{
     Image, Limits, Output, Window,
+    artifacts::{Artifacts, EVAL, Kept as KeptFile, Whole},
     text::{
         clean::cleaned,
         json::json_text,
         kept::Kept,
         screen::{Screen, Stream},
-        words::grouped,
+        words,
     },
 };
 
 /// The most parts of a cell's output that are kept one by one.
 const MOST_PARTS: usize = 1000;
+
+/// The most values and images of a call that are kept in files of their own.
+const MOST_FILES: usize = 64;
 
 /// The data that all cells of a call share.
 #[derive(Debug)]
@@ -35,11 +40,58 @@ pub(crate) struct Shared {
     /// Told of each change, for updates.
     pub(crate) changed: Notify,
     images: AtomicUsize,
+    artifacts: Option<Arc<Artifacts>>,
+    /// The files of values and images.
+    files: AtomicUsize,
+    /// The whole text, unless the call has ended or there are no artifacts.
+    whole: Mutex<Option<Whole>>,
 }
 
 impl Shared {
     pub(crate) fn new(limits: Limits) -> Self {
-        Self { limits, changed: Notify::new(), images: AtomicUsize::new(0) }
+        Self {
+            limits,
+            changed: Notify::new(),
+            images: AtomicUsize::new(0),
+            artifacts: None,
+            files: AtomicUsize::new(0),
+            whole: Mutex::default(),
+        }
+    }
+
+    /// Texts, values and images that are too long for the result are kept in artifacts.
+    pub(crate) fn with_artifacts(self, artifacts: Option<Arc<Artifacts>>) -> Self {
+        let most_held = usize_of(self.limits.output_bytes);
+        let whole = artifacts.clone().map(|artifacts| Whole::new(artifacts, most_held));
+        Self { artifacts, whole: Mutex::new(whole), ..self }
+    }
+
+    /// Adds to the whole text of the call.
+    pub(crate) fn whole(&self, add: impl FnOnce(&mut Whole)) {
+        if let Some(whole) = self.lock_whole().as_mut() {
+            add(whole);
+        }
+    }
+
+    /// The call has ended: the file with the whole text, if the result was cut.
+    pub(crate) fn end_whole(&self, is_cut: bool) -> Option<KeptFile> {
+        self.lock_whole().take()?.finish(is_cut)
+    }
+
+    fn keep_image(&self, image: &Image) -> Option<KeptFile> {
+        let bytes = STANDARD.decode(&image.data).ok()?;
+        self.keep(image.extension()?, || bytes)
+    }
+
+    fn lock_whole(&self) -> MutexGuard<'_, Option<Whole>> {
+        self.whole.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Keeps what is too large for the result in a file of its own, if there may be one more.
+    fn keep(&self, extension: &str, bytes: impl FnOnce() -> Vec<u8>) -> Option<KeptFile> {
+        let artifacts = self.artifacts.as_ref()?;
+        let is_one_too_many = self.files.fetch_add(1, Ordering::Relaxed) >= MOST_FILES;
+        (!is_one_too_many).then(|| artifacts.keep(EVAL, extension, &bytes()))
     }
 }
 
@@ -100,6 +152,7 @@ impl Record {
     pub(crate) fn stream(&self, stream: Stream, bytes: &[u8]) -> bool {
         self.change(|inside, shared| {
             inside.screen.stream(stream, bytes);
+            shared.whole(|whole| whole.push(bytes));
             inside.part_of_stream(stream.as_str(), bytes, &shared.limits);
         })
     }
@@ -107,7 +160,7 @@ impl Record {
     /// Takes a displayed text.
     pub(crate) fn text(&self, text: &str) {
         self.change(|inside, shared| {
-            inside.screen.block(text);
+            inside.block(text, shared);
             inside.part_of_text(text, Output::Text, &shared.limits);
         });
     }
@@ -115,7 +168,7 @@ impl Record {
     /// Takes a displayed text in markdown.
     pub(crate) fn markdown(&self, text: &str) {
         self.change(|inside, shared| {
-            inside.screen.block(text);
+            inside.block(text, shared);
             inside.part_of_text(text, Output::Markdown, &shared.limits);
         });
     }
@@ -123,9 +176,8 @@ impl Record {
     /// Takes a displayed value.
     pub(crate) fn json(&self, value: Json) {
         self.change(|inside, shared| {
-            inside.screen.block(&json_text(&value, usize_of(shared.limits.display_bytes)));
-            let bytes = value.to_string().len();
-            inside.part_of_json(value, bytes, &shared.limits);
+            inside.block(&json_text(&value, usize_of(shared.limits.display_bytes)), shared);
+            inside.part_of_json(value, shared);
         });
     }
 
@@ -133,7 +185,7 @@ impl Record {
     /// says so.
     pub(crate) fn displayed_image(&self, image: Image) {
         if let Err(text) = self.image(image) {
-            self.change(|inside, _| inside.screen.block(&text));
+            self.change(|inside, shared| inside.block(&text, shared));
         }
     }
 
@@ -145,7 +197,7 @@ impl Record {
         let limits = &self.shared.limits;
         let bytes = image.data.len() as u64 / 4 * 3;
         if bytes > limits.image_bytes {
-            return Err(format!("[image of {} bytes left out]", grouped(bytes)));
+            return Err(words::left_out("image", bytes, self.shared.keep_image(&image).as_ref()));
         }
         if let Err(fault) = image.check() {
             return Err(format!("[image left out: {fault}]"));
@@ -160,10 +212,16 @@ impl Record {
 
     /// Takes a status event. Of too many the newest stay.
     pub(crate) fn event(&self, event: Json) {
+        self.change(|inside, shared| inside.add_event(event, &shared.limits));
+    }
+
+    /// Takes a status event in place of the one before with the same `id`, if that is kept.
+    pub(crate) fn newest_event(&self, event: Json) {
         self.change(|inside, shared| {
-            inside.events.push_back(event);
-            if inside.events.len() > usize_of(shared.limits.status_events) {
-                inside.events.pop_front();
+            let is_it = |known: &&mut Json| known.get("id") == event.get("id");
+            match inside.events.iter_mut().find(is_it) {
+                Some(known) => *known = event,
+                None => inside.add_event(event, &shared.limits),
             }
         });
     }
@@ -207,6 +265,13 @@ impl Record {
 }
 
 impl Inside {
+    fn add_event(&mut self, event: Json, limits: &Limits) {
+        self.events.push_back(event);
+        if self.events.len() > usize_of(limits.status_events) {
+            self.events.pop_front();
+        }
+    }
+
     fn part_of_stream(&mut self, stream: &'static str, more: &[u8], limits: &Limits) {
         let is_full = self.parts.len() >= MOST_PARTS;
         match self.parts.last_mut() {
@@ -226,14 +291,31 @@ impl Inside {
         }
     }
 
-    fn part_of_json(&mut self, value: Json, bytes: usize, limits: &Limits) {
+    fn part_of_json(&mut self, value: Json, shared: &Shared) {
         if self.parts.len() >= MOST_PARTS {
             return;
         }
-        let fits = self.json_bytes + bytes <= usize_of(limits.json_bytes);
-        let part = if fits { value } else { json!({ "truncated": true, "bytes": bytes }) };
-        self.json_bytes += if fits { bytes } else { 0 };
+        let text = value.to_string();
+        let bytes = text.len();
+        if self.json_bytes + bytes <= usize_of(shared.limits.json_bytes) {
+            self.json_bytes += bytes;
+            self.parts.push(Part::Other(Output::Json(value)));
+            return;
+        }
+        let mut part = json!({ "truncated": true, "bytes": bytes });
+        if let Some(kept) = shared.keep("json", || text.into_bytes()) {
+            self.block(&words::left_out("JSON", bytes as u64, Some(&kept)), shared);
+            if let Ok(artifact) = kept {
+                part["artifact"] = artifact.uri.into();
+            }
+        }
         self.parts.push(Part::Other(Output::Json(part)));
+    }
+
+    /// Shows a text on lines of its own.
+    fn block(&mut self, text: &str, shared: &Shared) {
+        self.screen.block(text);
+        shared.whole(|whole| whole.block(text));
     }
 
     /// Cuts the text of parts to the limit, with some slack so that not each chunk costs a cut.

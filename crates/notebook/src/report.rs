@@ -8,9 +8,10 @@ use tokio::time::Instant;
 
 use crate::{
     CallResult, CellInput, CellResult, CellStatus, Image, Limits, Output, Truncation,
+    artifacts::Kept as KeptFile,
     clock::Clock,
     kernels::{Cause, Ended},
-    record::{Record, Recorded, usize_of},
+    record::{Record, Recorded, Shared, usize_of},
     text::{
         clean::trimmed,
         kept::Kept,
@@ -67,15 +68,17 @@ impl CellState {
     }
 }
 
-/// The result of a call. `live` makes that of an update: its text is the end of the whole.
+/// The result of a call. `live` makes that of an update: its text is the end of the whole. Otherwise the call has ended.
 pub(crate) fn report(
     cells: &[CellState],
     notice: Option<&str>,
-    limits: &Limits,
+    shared: &Shared,
     live: bool,
 ) -> CallResult {
+    let limits = &shared.limits;
     let recorded: Vec<Recorded> = cells.iter().map(|cell| cell.record.recorded()).collect();
     let (shown, truncation) = shown(&recorded, limits);
+    let kept = if live { None } else { shared.end_whole(truncation.is_some()) };
     let images: Vec<Image> = recorded
         .iter()
         .flat_map(|recorded| &recorded.parts)
@@ -87,7 +90,7 @@ pub(crate) fn report(
         if cell.status == CellStatus::Pending {
             continue;
         }
-        let body = body(index, cells, &shown[index]);
+        let body = body(index, cells, &shown[index], kept.as_ref());
         is_anything_shown |= !body.is_empty();
         let mut block = body;
         if cells.len() > 1 {
@@ -116,6 +119,7 @@ pub(crate) fn report(
             .collect(),
         notice: notice.map(str::to_owned),
         truncation,
+        artifact: kept.and_then(Result::ok),
         is_error,
     }
 }
@@ -150,11 +154,11 @@ fn shown(recorded: &[Recorded], limits: &Limits) -> (Vec<Shown>, Option<Truncati
 }
 
 /// The text of a cell below its head.
-fn body(index: usize, cells: &[CellState], shown: &Shown) -> String {
+fn body(index: usize, cells: &[CellState], shown: &Shown, kept: Option<&KeptFile>) -> String {
     let cell = &cells[index];
     let mut lines: Vec<String> = Vec::new();
     lines.push(trimmed(&shown.text).to_owned());
-    lines.extend(shown.missing.as_deref().map(words::truncated));
+    lines.extend(shown.missing.as_deref().map(|missing| words::truncated(missing, kept)));
     if let Some(ended) = &cell.ended {
         lines.extend(ended.error.as_ref().map(|(_, text)| text.trim_end().to_owned()));
         lines.extend(ended.cause.as_ref().map(cause_text));
@@ -175,6 +179,7 @@ fn cause_text(cause: &Cause) -> String {
         Cause::Expired(expired) => words::timed_out(expired.limit, expired.waited),
         Cause::Caller(reason) => words::aborted(reason.as_deref()),
         Cause::Reset => words::aborted(Some("the session was reset")),
+        Cause::RolledBack => words::aborted(Some("the session was rolled back")),
         Cause::Closed => words::aborted(Some("the notebook was closed")),
     }
 }

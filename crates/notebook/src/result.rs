@@ -6,7 +6,7 @@ use base64::{Engine as _, engine::general_purpose::STANDARD};
 use isolane::Spelling;
 use serde_json::{Map, Value as Json, json};
 
-use crate::{Language, Window, given::spelled};
+use crate::{Artifact, CellInput, Language, Window, given::spelled};
 
 /// The status of a cell.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -61,6 +61,18 @@ impl Image {
             return Err("its data is no Base64".to_owned());
         }
         Ok(())
+    }
+
+    /// The extension of a file with it; `None` if it is of no type of image.
+    pub(crate) fn extension(&self) -> Option<&'static str> {
+        Some(match self.mime_type.strip_prefix("image/")? {
+            "png" => "png",
+            "jpeg" => "jpg",
+            "gif" => "gif",
+            "webp" => "webp",
+            "svg+xml" => "svg",
+            _ => "bin",
+        })
     }
 }
 
@@ -143,6 +155,30 @@ pub struct CellResult {
     pub state: Option<&'static str>,
 }
 
+impl CellResult {
+    /// A cell that has not run.
+    #[must_use]
+    pub fn pending(index: usize, cell: CellInput) -> Self {
+        Self {
+            index,
+            title: cell.title,
+            language: cell.language,
+            code: cell.code,
+            name: None,
+            status: CellStatus::Pending,
+            output: String::new(),
+            outputs: Vec::new(),
+            duration_ms: 0.0,
+            work_ms: 0.0,
+            exit_code: None,
+            status_events: Vec::new(),
+            markdown: false,
+            error: None,
+            state: None,
+        }
+    }
+}
+
 /// A text that was cut.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Truncation {
@@ -171,6 +207,8 @@ pub struct CallResult {
     pub notice: Option<String>,
     /// About a text that was cut.
     pub truncation: Option<Truncation>,
+    /// The file with the whole of a text that was cut.
+    pub artifact: Option<Artifact>,
     /// Whether a cell failed or was ended from outside.
     pub is_error: bool,
 }
@@ -203,7 +241,11 @@ impl CallResult {
         keys.put(&mut details, "status_events", Some(events.cloned().collect::<Vec<_>>()));
         keys.put(&mut details, "notice", self.notice.clone());
         let mut meta = Map::new();
-        keys.put(&mut meta, "truncation", self.truncation.map(|cut| keys.truncation(cut)));
+        keys.put(
+            &mut meta,
+            "truncation",
+            self.truncation.map(|cut| keys.truncation(cut, self.artifact.as_ref())),
+        );
         keys.put(&mut details, "meta", Some(meta));
         if is_update {
             keys.put(&mut details, "is_error", Some(self.is_error));
@@ -239,13 +281,23 @@ impl Keys {
         Json::Object(fields)
     }
 
-    fn truncation(&self, cut: Truncation) -> Json {
+    fn truncation(&self, cut: Truncation, artifact: Option<&Artifact>) -> Json {
         let mut fields = Map::new();
         self.put(&mut fields, "window", Some(cut.window.as_str()));
         self.put(&mut fields, "total_bytes", Some(cut.total_bytes));
         self.put(&mut fields, "total_lines", Some(cut.total_lines));
         self.put(&mut fields, "shown_bytes", Some(cut.shown_bytes));
         self.put(&mut fields, "shown_lines", Some(cut.shown_lines));
+        self.put(&mut fields, "artifact", artifact.map(|artifact| self.artifact(artifact)));
+        Json::Object(fields)
+    }
+
+    fn artifact(&self, artifact: &Artifact) -> Json {
+        let mut fields = Map::new();
+        self.put(&mut fields, "uri", Some(artifact.uri.as_str()));
+        self.put(&mut fields, "path", Some(artifact.path.to_string_lossy().into_owned()));
+        self.put(&mut fields, "bytes", Some(artifact.bytes));
+        self.put(&mut fields, "dropped_bytes", Some(artifact.dropped_bytes));
         Json::Object(fields)
     }
 

@@ -4,7 +4,7 @@
 
 use serde_json::{Value as Json, json};
 
-use crate::{Limits, host::desk::Functions};
+use crate::{Isolation, Limits, PyOptions, host::desk::Functions};
 
 /// A tool for a model.
 #[derive(Clone, Debug, PartialEq)]
@@ -18,7 +18,13 @@ pub struct Tool {
 }
 
 impl Tool {
-    pub(crate) fn new(has_py: bool, has_js: bool, limits: &Limits, functions: &Functions) -> Self {
+    pub(crate) fn new(
+        py: Option<&PyOptions>,
+        has_js: bool,
+        limits: &Limits,
+        functions: &Functions,
+    ) -> Self {
+        let has_py = py.is_some();
         let languages = match (has_py, has_js) {
             (true, true) => "Python and JavaScript",
             (true, false) => "Python",
@@ -35,9 +41,16 @@ impl Tool {
         if has_py {
             lines.push("Python: top-level `await` works. The value of the last expression is shown, unless the line ends with `;`. `display(value)` shows more: dicts and lists as JSON, tables, figures and images. `!command` runs a shell command. Input from a keyboard is not there.".to_owned());
         }
+        lines.extend(py.filter(|py| py.isolation == Isolation::Confined).map(confined_line));
         if has_js {
-            lines.push("JavaScript or TypeScript: top-level `await` and `return` work. The value of a last statement that is an expression is shown. `display(value)` shows more, and `print` writes text. It is a sandbox: there is no file system, no network and no `require`.".to_owned());
+            let files = if functions.files.is_some() {
+                "files are reached by `read` and the like alone, and `import` finds modules among them; there is no network and no `require`"
+            } else {
+                "there is no file system, no network and no `require`"
+            };
+            lines.push(format!("JavaScript or TypeScript: top-level `await` and `return` work. The value of a last statement that is an expression is shown. `display(value)` shows more, and `print` writes text. It is a sandbox: {files}."));
         }
+        lines.extend(helper_lines(has_py, has_js, functions));
         lines.extend(parallel_lines(has_py, has_js, limits));
         lines.extend(function_lines(has_py, has_js, functions));
         lines.push(format!(
@@ -50,6 +63,60 @@ impl Tool {
             input_schema: schema(has_py, has_js, limits),
         }
     }
+}
+
+/// The limits of a confined kernel.
+fn confined_line(py: &PyOptions) -> String {
+    let network = if py.network { "" } else { ", and there is no network" };
+    let processes = if py.processes { "" } else { ", no process can be started" };
+    format!(
+        "Python runs in a sandbox: most files of the machine are not there, files of your own go with the kernel{processes}{network}."
+    )
+}
+
+/// The helpers of files, artifacts and text, of which only those are named that are there.
+fn helper_lines(has_py: bool, has_js: bool, functions: &Functions) -> Vec<String> {
+    let (mut python, mut javascript) = (Vec::new(), Vec::new());
+    let mut about = Vec::new();
+    if let Some(files) = &functions.files {
+        python.extend([
+            "`read(path, offset=1, limit=None, bytes=False)`",
+            "`tree(path='.', max_depth=3, hidden=False)`",
+            "`diff(a, b)`",
+        ]);
+        javascript.extend([
+            "`await read(path, { offset, limit, bytes })`",
+            "`await tree(path, { maxDepth, hidden })`",
+            "`await diff(a, b)`",
+        ]);
+        if files.is_writable() {
+            python.extend(["`write(path, data)`", "`append(path, data)`"]);
+            javascript.extend(["`await write(path, data)`", "`await append(path, data)`"]);
+            about.push("Paths are relative to the folder of the files.");
+        } else {
+            about.push("Paths are relative to the folder of the files, which are read-only.");
+        }
+    }
+    if functions.artifacts.is_some() {
+        python.push("`output(id, offset=1, limit=None)`");
+        javascript.push("`await output(id, { offset, limit })`");
+        about.push("`output` gives text that was cut from a result, such as `output('eval-3')` for artifact://eval-3.");
+    }
+    if functions.files.is_some() || functions.artifacts.is_some() {
+        about.push("`offset` is the first line, from 1, and `limit` the number of lines.");
+    }
+    python.extend(["`sort(text, reverse=…, unique=…)`", "`uniq(text, count=…)`"]);
+    python.extend(["`counter(items, limit=…)`", "`env(key, value)`"]);
+    javascript.extend(["`sort(text, { reverse, unique })`", "`uniq(text, { count })`"]);
+    javascript.extend(["`counter(items, { limit })`", "`env(key, value)`"]);
+    let listed = [("Python", has_py, python), ("JavaScript", has_js, javascript)].into_iter();
+    let listed = listed.filter(|(_, has, _)| *has);
+    let mut lines: Vec<String> =
+        listed.map(|(name, _, helpers)| format!("{name} has {}.", helpers.join(", "))).collect();
+    if !about.is_empty() {
+        lines.push(about.join(" "));
+    }
+    lines
 }
 
 /// The helpers that run functions of a cell at once.
@@ -93,13 +160,22 @@ fn function_lines(has_py: bool, has_js: bool, functions: &Functions) -> Vec<Stri
         lines.push(format!("Functions of the host, called {forms}:"));
         lines.extend(tools);
     }
-    if functions.has_llm() {
+    if functions.llm.is_some() {
         if has_py {
             lines.push("Python: `llm(prompt, model=…, system=…, schema=…)` asks a model and gives its text, with a JSON Schema its value.".to_owned());
         }
         if has_js {
             lines.push("JavaScript: `await llm(prompt, { model, system, schema })` asks a model and gives its text, with a JSON Schema its value.".to_owned());
         }
+    }
+    if functions.can_call_agents() {
+        if has_py {
+            lines.push("Python: `agent(prompt, agent_type=…, model=…, context=…, label=…, schema=…)` has a subagent do a task and gives its text, with a JSON Schema its value; `await agent(…)` lets other tasks of the cell run.".to_owned());
+        }
+        if has_js {
+            lines.push("JavaScript: `await agent(prompt, { agentType, model, context, label, schema })` has a subagent do a task and gives its text, with a JSON Schema its value.".to_owned());
+        }
+        lines.push("Cells of a subagent see and change the same state.".to_owned());
     }
     lines
 }

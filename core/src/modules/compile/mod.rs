@@ -40,6 +40,7 @@ mod readings_tests;
 mod record;
 mod refuse;
 mod regexps;
+pub(crate) mod requested;
 mod rereads;
 #[cfg(test)]
 mod tests;

@@ -1,4 +1,4 @@
-//! Tools and `llm` whose functions are those of the caller's language.
+//! Tools, `llm` and `agent` whose functions are those of the caller's language.
 //!
 //! In: options of a face: functions, and objects with a function `call`. Out: tools of the notebook. A function gets the
 //! number of its call last; another function of the face is told of the numbers whose answers nobody waits for any more.
@@ -13,8 +13,9 @@ use isolane_door::Given;
 use serde_json::Value as Json;
 
 use crate::{
-    CellTool, HostAnswer, Llm, LlmOptions, Misuse, NotebookOptions,
-    door::{data, fields, message, message_of, name_of},
+    Agent, AgentOptions, CellTool, ChildFunction, ChildOptions, HostAnswer, Llm, LlmOptions,
+    Misuse, NotebookOptions,
+    door::{data, fields, handles::Handle, message, message_of, name_of, take},
     given::spelled,
     host::value::refuse_links,
 };
@@ -22,39 +23,55 @@ use crate::{
 /// The option in which a face hands over the function that it is told of aborted calls by.
 const ABORT: &str = "$abort";
 
-/// Takes the functions out of the options of a notebook.
+/// The functions among the options of a notebook.
 pub(crate) struct Functions {
-    tools: Vec<CellTool>,
-    llm: Option<Llm>,
+    tools: Option<Vec<CellTool>>,
+    llm: ChildFunction<Llm>,
+    agent: ChildFunction<Agent>,
 }
 
 impl Functions {
-    pub(crate) fn take(options: &mut Given, spelling: Spelling) -> Result<Self, Misuse> {
-        let mut take = |key: &str| {
-            let Given::Object(fields) = options else { return Given::Undefined };
-            let at = fields.iter().position(|(known, _)| known == key);
-            at.map_or(Given::Undefined, |at| fields.remove(at).1)
-        };
-        let abort = match take(ABORT) {
+    /// Takes them out of the options. `false` is none for a child.
+    pub(crate) fn take(
+        options: &mut Given,
+        spelling: Spelling,
+        is_child: bool,
+    ) -> Result<Self, Misuse> {
+        let abort = match take(options, ABORT) {
             Given::Function(callback) => Some(callback),
             _ => None,
         };
-        let foreign = Foreign { abort, calls: Arc::default() };
-        let tools = take("tools");
-        let tools = fields(&tools, "tools")?
-            .iter()
-            .map(|(name, given)| foreign.tool(name, given, spelling))
-            .collect::<Result<_, _>>()?;
-        let llm = match take("llm") {
-            Given::Function(callback) => Some(foreign.llm(callback)),
+        let foreign = Foreign { abort, calls: Arc::default(), spelling };
+        let tools = match take(options, "tools") {
             given if given.is_absent() => None,
-            other => return Err(no_function("llm", &other)),
+            Given::Bool(false) if is_child => Some(Vec::new()),
+            given => {
+                let tools = fields(&given, "tools")?.iter();
+                Some(
+                    tools
+                        .map(|(name, given)| foreign.tool(name, given))
+                        .collect::<Result<_, _>>()?,
+                )
+            }
         };
-        Ok(Self { tools, llm })
+        let mut function = |key: &str| match take(options, key) {
+            Given::Function(callback) => Ok(ChildFunction::Own(callback)),
+            given if given.is_absent() => Ok(ChildFunction::Inherited),
+            Given::Bool(false) if is_child => Ok(ChildFunction::Absent),
+            other => Err(no_function(key, &other)),
+        };
+        let llm = function("llm")?.map(|callback| foreign.llm(callback));
+        let agent = function("agent")?.map(|callback| foreign.agent(callback));
+        Ok(Self { tools, llm, agent })
     }
 
     pub(crate) fn put(self, options: &mut NotebookOptions) {
-        (options.tools, options.llm) = (self.tools, self.llm);
+        options.tools = self.tools.unwrap_or_default();
+        (options.llm, options.agent) = (self.llm.or(None), self.agent.or(None));
+    }
+
+    pub(crate) fn put_into_child(self, options: &mut ChildOptions) {
+        (options.tools, options.llm, options.agent) = (self.tools, self.llm, self.agent);
     }
 }
 
@@ -68,6 +85,8 @@ struct Foreign {
     abort: Option<Callback>,
     /// The number of the next call.
     calls: Arc<AtomicU64>,
+    /// How the face's language spells options.
+    spelling: Spelling,
 }
 
 /// Tells the face that nobody waits for an answer, unless it came.
@@ -88,7 +107,7 @@ impl Drop for Abort<'_> {
 }
 
 impl Foreign {
-    fn tool(&self, name: &str, given: &Given, spelling: Spelling) -> Result<CellTool, Misuse> {
+    fn tool(&self, name: &str, given: &Given) -> Result<CellTool, Misuse> {
         let path = format!("tools.{name}");
         let function = match given {
             Given::Function(_) => given,
@@ -108,7 +127,7 @@ impl Foreign {
             async move { foreign.call(&callback, vec![args], &root).await }
         });
         let Given::Object(given_fields) = given else { return Ok(tool) };
-        let stops_clock = spelled("stops_clock", spelling);
+        let stops_clock = spelled("stops_clock", self.spelling);
         let names = ["call", "description", "input", &stops_clock].map(str::to_owned);
         if let Some((key, _)) = given_fields.iter().find(|(key, _)| !names.contains(key)) {
             let text = isolane::unknown_name("", key, &names);
@@ -146,6 +165,40 @@ impl Foreign {
                 foreign.call(&callback, args, "llm").await
             }
         })
+    }
+
+    fn agent(&self, callback: Callback) -> Agent {
+        let foreign = self.clone();
+        Agent::new(move |prompt, options| {
+            let (foreign, callback) = (foreign.clone(), callback.clone());
+            async move {
+                let (options, handle) = foreign.agent_options(options);
+                let args = vec![message(&prompt.into()), message(&options)];
+                let answer = foreign.call(&callback, args, "agent").await;
+                // The face has opened the notebook, or does not need it.
+                drop(handle);
+                answer
+            }
+        })
+    }
+
+    /// The options as a face gets them, with the key of the notebook.
+    fn agent_options(&self, options: AgentOptions) -> (Json, Handle) {
+        let AgentOptions { agent_type, model, context, label, schema, depth, .. } = options;
+        let handle = Handle::new(&Arc::new(options.notebook));
+        let mut fields = serde_json::Map::new();
+        let mut put = |key: &str, value: Option<Json>| {
+            fields.extend(value.map(|value| (spelled(key, self.spelling), value)));
+        };
+        put("agent_type", Some(agent_type.into()));
+        put("model", model.map(Json::from));
+        put("context", context);
+        put("label", label.map(Json::from));
+        put("schema", schema);
+        put("depth", Some(depth.into()));
+        put("session_id", Some(options.session_id.into()));
+        put("notebook", Some(handle.key().into()));
+        (Json::Object(fields), handle)
     }
 
     /// Calls a function with the arguments and the number of the call.

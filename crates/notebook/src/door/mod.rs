@@ -4,41 +4,70 @@
 //! here decides anything.
 
 mod functions;
+mod handles;
+mod renderers;
 
-use std::{collections::BTreeMap, sync::Arc};
+use std::{
+    collections::BTreeMap,
+    sync::{Arc, OnceLock},
+};
 
 use isolane::{Answer, Caller, Error, Input, Inputs, Spelling, Value, unknown_name, value::Event};
+use isolane_confine::program::{ProgramConfinement, launcher_in};
 use isolane_door::{Callback, Called, Context, Given, System, no_method};
 use serde::{Serialize, Serializer};
 use serde_json::{Map, Value as Json, json};
 
-use self::functions::Functions;
+pub use self::renderers::open_renderers;
+use self::{functions::Functions, handles::Handle};
 use crate::{
-    Args, Backend, CallResult, ExecuteOptions, Language, Misuse, Notebook, NotebookOptions,
-    OnUpdate, given::spelled, kernels::Cause,
+    Args, Backend, CallResult, ChildOptions, ExecuteOptions, Language, Misuse, Notebook,
+    NotebookOptions, OnUpdate, given::spelled, kernels::Cause,
 };
 
-/// Opens a notebook for a face. The functions among the options are those of `js.globals`, `js.imports`, `tools` and
-/// `llm`.
+/// The option in which a face names the notebook that it wants a child of.
+const PARENT: &str = "$parent";
+
+/// The option in which a face names the notebook of an agent.
+const SAME: &str = "$same";
+
+/// Opens a notebook for a face. The functions among the options are those of `js.globals`, `js.imports`, `tools`, `llm` and
+/// `agent`.
 ///
 /// # Errors
 /// Misuse of an option.
 pub fn open(options: Given, context: Context) -> Result<Arc<dyn System>, Error> {
     let spelling = context.spelling;
     let mut options = options;
+    if let Given::Text(key) = take(&mut options, SAME) {
+        return Ok(Door::of(handles::find(&key)?, spelling));
+    }
+    if let Given::Text(key) = take(&mut options, PARENT) {
+        let parent = handles::find(&key)?;
+        let functions = Functions::take(&mut options, spelling, true)?;
+        let given = data(&options, "options")?;
+        let mut read = ChildOptions::from_json(&given, spelling, parent.limits())?;
+        functions.put_into_child(&mut read);
+        return Ok(Door::of(Arc::new(parent.child(read)?), spelling));
+    }
     let (globals, imports) = capabilities(&mut options)?;
-    let functions = Functions::take(&mut options, spelling)?;
+    let functions = Functions::take(&mut options, spelling, false)?;
     let mut read = NotebookOptions::from_json(&data(&options, "options")?, spelling)?;
     if let Some(js) = &mut read.js {
         js.runtime = context.runtime;
         (js.globals, js.imports) = (globals, imports);
     }
+    if let Some(py) = &mut read.py {
+        py.worker = Some(launcher_in(&context.worker_folder));
+    }
     functions.put(&mut read);
-    Ok(Arc::new(Door { notebook: Notebook::new(read)?, spelling }))
+    Ok(Door::of(Arc::new(Notebook::new(read)?), spelling))
 }
 
 struct Door {
-    notebook: Notebook,
+    notebook: Arc<Notebook>,
+    /// From the first child on.
+    handle: OnceLock<Handle>,
     spelling: Spelling,
 }
 
@@ -89,14 +118,24 @@ impl System for Door {
                 Ok(message(&Json::Object(fields)))
             }
             "stats" => Ok(message(&self.stats())),
+            "key" => {
+                self.notebook.check_open()?;
+                let handle = self.handle.get_or_init(|| Handle::new(&self.notebook));
+                Ok(message(&handle.key().into()))
+            }
             _ => Err(no_method(method)),
         }
     }
 }
 
 impl Door {
+    fn of(notebook: Arc<Notebook>, spelling: Spelling) -> Arc<dyn System> {
+        Arc::new(Self { notebook, handle: OnceLock::new(), spelling })
+    }
+
     fn stats(&self) -> Json {
-        let kernels = self.notebook.stats().kernels.into_iter().map(|kernel| {
+        let stats = self.notebook.stats();
+        let kernels = stats.kernels.into_iter().map(|kernel| {
             let mut fields = Map::new();
             let mut put = |key, value: Json| fields.insert(spelled(key, self.spelling), value);
             put("session_id", kernel.session_id.into());
@@ -107,7 +146,8 @@ impl Door {
             put("restarts", kernel.restarts.into());
             Json::Object(fields)
         });
-        json!({ "confinement": null, "kernels": kernels.collect::<Vec<_>>() })
+        let confinement = stats.confinement.map(|had| confinement(&had, self.spelling));
+        json!({ "confinement": confinement, "kernels": kernels.collect::<Vec<_>>() })
     }
 }
 
@@ -143,6 +183,13 @@ pub(crate) fn data(given: &Given, path: &str) -> Result<Json, Misuse> {
         _ => None,
     };
     Err(found.unwrap_or_else(|| Misuse::new(path, &format!(" must be data, got {}", given.kind()))))
+}
+
+/// Takes an option out of all.
+fn take(options: &mut Given, key: &str) -> Given {
+    let Given::Object(fields) = options else { return Given::Undefined };
+    let at = fields.iter().position(|(known, _)| known == key);
+    at.map_or(Given::Undefined, |at| fields.remove(at).1)
 }
 
 /// Takes what is handed to JavaScript cells out of the options: values of any kind, with functions.
@@ -300,6 +347,13 @@ fn message_of(thrown: &Value) -> String {
         }
         _ => isolane::inspect(thrown, 1000),
     }
+}
+
+/// A confinement: each item by its name, and the memory that the limit counts.
+fn confinement(had: &ProgramConfinement, spelling: Spelling) -> Json {
+    let items = had.items.items().into_iter();
+    let items = items.map(|(name, item)| (spelled(name, spelling), item.into()));
+    items.chain([("memory".to_owned(), had.memory.as_str().into())]).collect::<Map<_, _>>().into()
 }
 
 fn backend(backend: &Backend) -> Json {

@@ -3,25 +3,48 @@
 //! In: calls with a name and arguments. Out: answers or errors, status events in the record of the cell, a clock that
 //! stands still, and signals for the host when the cell is ended. A cell cannot make the host hold more than a bound.
 
-use std::sync::{
-    Arc, OnceLock,
-    atomic::{AtomicU64, AtomicUsize, Ordering},
+use std::{
+    fmt,
+    sync::{
+        Arc, Mutex, MutexGuard, OnceLock, PoisonError,
+        atomic::{AtomicU64, AtomicUsize, Ordering},
+    },
 };
 
-use isolane::{HostError, Value};
-use serde_json::json;
-use tokio::{sync::Semaphore, task::spawn_blocking, time::Instant};
+use isolane::{HostError, Spelling, Value};
+use serde_json::{Map, json};
+use tokio::{
+    sync::{AcquireError, Semaphore, SemaphorePermit},
+    task::spawn_blocking,
+    time::Instant,
+};
 use tokio_util::sync::CancellationToken;
 
-use super::{HostAnswer, HostTools, Llm, answer, llm, schema::Schema, value};
+use super::{
+    Agent, HostAnswer, HostTools, Llm,
+    agent::{self, Task},
+    answer, files, llm,
+    schema::Schema,
+    value,
+};
 use crate::{
-    Limits,
+    Limits, Notebook,
+    artifacts::Artifacts,
     clock::Clock,
+    files::Files,
     record::{Record, usize_of},
+    text::words,
 };
 
-/// The bytes of arguments, as they cross, that the unanswered calls of one cell may hold in the host.
+/// The bytes of arguments, as they cross, that the unanswered calls of one cell may hold in the host; more if one `write` may
+/// have more.
 pub(crate) const MOST_HELD_BYTES: usize = 16 << 20;
+
+/// The bytes of arguments that the unanswered calls of one cell may hold, with these files.
+pub(crate) fn most_held_bytes(files: Option<&Files>) -> usize {
+    let written = files.map_or(0, Files::most_written_bytes);
+    usize_of(written).saturating_add(WRITE_BYTES).max(MOST_HELD_BYTES)
+}
 
 /// The bytes that the arguments of one call may take once they are read. Small objects take far more than they do as they
 /// cross.
@@ -30,18 +53,52 @@ const MOST_READ_BYTES: usize = 256 << 20;
 /// The bytes that a call costs besides.
 const CALL_BYTES: usize = 1 << 10;
 
+/// The bytes of a call of `write` beside those of its data.
+const WRITE_BYTES: usize = 64 << 10;
+
+/// The calls of files that one cell has at work at once: each may hold as much as one `read` gives.
+const FILE_CALLS: usize = 4;
+
 /// The functions of a notebook, for all its cells.
 #[derive(Debug)]
 pub(crate) struct Functions {
-    pub(crate) tools: HostTools,
-    llm: Option<Llm>,
-    llm_calls: u64,
+    pub(crate) tools: Arc<HostTools>,
+    pub(crate) llm: Option<Llm>,
+    pub(crate) agent: Option<Agent>,
+    most_calls: MostCalls,
     /// The calls of one cell that the host works on at once.
     places: usize,
     concurrency: [u64; 2],
+    /// The calls of `agent` so far.
+    agents: AtomicU64,
+    nesting: Nesting,
+    pub(crate) files: Option<Arc<Files>>,
+    pub(crate) artifacts: Option<Arc<Artifacts>>,
 }
 
-/// The facts that a kernel makes its helpers of.
+/// The most calls of one cell, and the most agents above one another.
+#[derive(Clone, Copy, Debug)]
+struct MostCalls {
+    llm: u64,
+    agent: u64,
+    depth: u64,
+}
+
+/// The place of a notebook among agents.
+pub(crate) struct Nesting {
+    /// The agents above its cells.
+    pub(crate) depth: u64,
+    /// Makes the notebook of a subagent, whose calls end with the token; `None` if the notebook is gone.
+    pub(crate) subagent: Box<dyn Fn(CancellationToken) -> Option<Notebook> + Send + Sync>,
+}
+
+impl fmt::Debug for Nesting {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.debug_struct("Nesting").field("depth", &self.depth).finish_non_exhaustive()
+    }
+}
+
+/// The facts that helpers in a kernel need, for each cell.
 #[derive(Clone, Debug)]
 pub(crate) struct Helpers {
     /// The names of tools.
@@ -51,20 +108,53 @@ pub(crate) struct Helpers {
 }
 
 impl Functions {
-    pub(crate) fn new(tools: HostTools, llm: Option<Llm>, limits: &Limits) -> Self {
+    pub(crate) fn new(
+        tools: Arc<HostTools>,
+        (llm, agent): (Option<Llm>, Option<Agent>),
+        limits: &Limits,
+        nesting: Nesting,
+    ) -> Self {
         let places = usize_of(limits.host_calls).min(Semaphore::MAX_PERMITS);
         let most = limits.max_concurrency;
         let concurrency = [limits.concurrency.min(most), most];
-        Self { tools, llm, llm_calls: limits.llm_calls, places, concurrency }
+        let most_calls = MostCalls {
+            llm: limits.llm_calls,
+            agent: limits.agent_calls,
+            depth: limits.agent_depth,
+        };
+        let agents = AtomicU64::new(0);
+        Self {
+            tools,
+            llm,
+            agent,
+            most_calls,
+            places,
+            concurrency,
+            agents,
+            nesting,
+            files: None,
+            artifacts: None,
+        }
     }
 
-    pub(crate) fn helpers(&self) -> Helpers {
+    /// Adds files and artifacts.
+    pub(crate) fn with(self, files: Option<Arc<Files>>, artifacts: Option<Arc<Artifacts>>) -> Self {
+        Self { files, artifacts, ..self }
+    }
+
+    /// Whether its cells can have an agent work.
+    pub(crate) fn can_call_agents(&self) -> bool {
+        self.agent.is_some() && self.nesting.depth < self.most_calls.depth
+    }
+
+    /// The agents above the cells of the notebook.
+    pub(crate) fn depth(&self) -> u64 {
+        self.nesting.depth
+    }
+
+    fn helpers(&self) -> Helpers {
         let tools = self.tools.names().into_iter().map(str::to_owned).collect();
         Helpers { tools, concurrency: self.concurrency }
-    }
-
-    pub(crate) fn has_llm(&self) -> bool {
-        self.llm.is_some()
     }
 }
 
@@ -73,17 +163,24 @@ impl Functions {
 pub(crate) struct Desk {
     functions: Arc<Functions>,
     record: Record,
+    /// How the cell's language spells options.
+    spelling: Spelling,
     clock: OnceLock<Clock>,
     end: CancellationToken,
     llm_calls: AtomicU64,
+    agent_calls: AtomicU64,
+    /// The agents that work.
+    tasks: Mutex<Vec<Task>>,
     places: Semaphore,
+    file_places: Semaphore,
     held_bytes: AtomicUsize,
+    most_held_bytes: usize,
 }
 
 /// A call of a cell.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct HostCall {
-    /// `tool` or `llm`.
+    /// `tool`, `llm`, `agent`, or a helper of files.
     pub(crate) helper: String,
     /// The name of the tool.
     pub(crate) name: String,
@@ -110,16 +207,26 @@ impl Drop for Held<'_> {
 }
 
 impl Desk {
-    pub(crate) fn new(functions: Arc<Functions>, record: Record) -> Self {
+    pub(crate) fn new(functions: Arc<Functions>, record: Record, spelling: Spelling) -> Self {
         Self {
             places: Semaphore::new(functions.places),
+            file_places: Semaphore::new(FILE_CALLS),
+            most_held_bytes: most_held_bytes(functions.files.as_deref()),
+            spelling,
             functions,
             record,
             clock: OnceLock::new(),
             end: CancellationToken::new(),
             llm_calls: AtomicU64::new(0),
+            agent_calls: AtomicU64::new(0),
+            tasks: Mutex::default(),
             held_bytes: AtomicUsize::new(0),
         }
+    }
+
+    /// The facts for the helpers of the cell.
+    pub(crate) fn helpers(&self) -> Helpers {
+        self.functions.helpers()
     }
 
     /// The clock of the cell has started.
@@ -131,6 +238,9 @@ impl Desk {
     /// The cell is ended from outside: its calls fail, and their signals are cancelled.
     pub(crate) fn end(&self) {
         self.end.cancel();
+        for task in std::mem::take(&mut *self.tasks()) {
+            self.record.newest_event(task.event("error"));
+        }
     }
 
     /// Answers a call. `settle` takes the answer to the cell; what the call holds is given back after that. To drop the
@@ -144,17 +254,17 @@ impl Desk {
         let before = self.held_bytes.fetch_add(bytes, Ordering::Relaxed);
         let held = Held(&self, bytes);
         let mut place = None;
-        let is_too_much = before.saturating_add(bytes) > MOST_HELD_BYTES
+        let is_too_much = before.saturating_add(bytes) > self.most_held_bytes
             || call.args.held_bytes() > MOST_READ_BYTES;
         let answer = if is_too_much {
             drop(call);
-            Err(too_much())
+            Err(too_much(self.most_held_bytes))
         } else {
             tokio::select! {
                 biased;
                 () = self.end.cancelled() => Err(ended()),
-                // Nobody closes the semaphore.
-                acquired = self.places.acquire() => {
+                // Nobody closes the semaphores.
+                acquired = self.place(&call) => {
                     place = acquired.ok();
                     self.outcome(call).await
                 }
@@ -163,6 +273,16 @@ impl Desk {
         let settled = settle(answer).await;
         drop((held, place));
         settled
+    }
+
+    /// The place of a call, until its answer is settled.
+    async fn place(
+        &self,
+        call: &HostCall,
+    ) -> Result<(SemaphorePermit<'_>, Option<SemaphorePermit<'_>>), AcquireError> {
+        let of_files =
+            if files::has(&call.helper) { Some(self.file_places.acquire().await?) } else { None };
+        Ok((self.places.acquire().await?, of_files))
     }
 
     async fn outcome(&self, call: HostCall) -> HostAnswer {
@@ -189,13 +309,33 @@ impl Desk {
             }
             "llm" => {
                 let llm = functions.llm.as_ref().ok_or_else(|| not_given("llm"))?;
-                let request = llm::Request::read(&args)?;
-                if self.llm_calls.fetch_add(1, Ordering::Relaxed) >= functions.llm_calls {
-                    return Err(too_many("llm", functions.llm_calls));
-                }
+                let request = llm::Request::read(&args, self.spelling)?;
+                count(&self.llm_calls, "llm", functions.most_calls.llm)?;
                 let _still = self.stop_clock();
                 let event = json!({ "op": "llm", "model": request.model });
                 (Self::ask(&signal, || llm.answer(request, signal.clone())).await, event)
+            }
+            "agent" => {
+                let answer = self.agent(&args, &signal).await;
+                drop(guard.disarm());
+                return answer;
+            }
+            helper if files::has(helper) => {
+                let work = files::Work::new(helper, &args, self.spelling, functions)?;
+                drop(args);
+                let (mut event, mut counts) = (work.event(), Map::new());
+                let done = async {
+                    let done = work.done(helper, signal.clone()).await;
+                    done.map(|(value, found)| {
+                        counts = found;
+                        value
+                    })
+                };
+                let answer = Self::ask(&signal, || done).await;
+                if let Some(fields) = event.as_object_mut() {
+                    fields.extend(counts);
+                }
+                (answer, event)
             }
             other => {
                 let other: String = other.chars().take(100).collect();
@@ -211,6 +351,43 @@ impl Desk {
         }
         self.record.event(event);
         answer
+    }
+
+    /// Has the host answer a call of `agent`. Calls of the subagent's notebook end with `signal`.
+    async fn agent(&self, args: &Value, signal: &CancellationToken) -> HostAnswer {
+        let functions = &self.functions;
+        let agent = functions.agent.as_ref().ok_or_else(|| not_given("agent"))?;
+        let request = agent::Request::read(args, self.spelling)?;
+        let Nesting { depth, subagent } = &functions.nesting;
+        if *depth >= functions.most_calls.depth {
+            let most = functions.most_calls.depth;
+            let text = format!("agent: agents nest at most {most} deep in this notebook");
+            return Err(HostError::new("RangeError", text));
+        }
+        count(&self.agent_calls, "agent", functions.most_calls.agent)?;
+        let notebook = subagent(signal.clone()).ok_or_else(ended)?;
+        let number = functions.agents.fetch_add(1, Ordering::Relaxed) + 1;
+        let task =
+            Task { id: format!("agent-{number}"), label: request.label(), began: Instant::now() };
+        self.record.newest_event(task.event("running"));
+        self.tasks().push(task.clone());
+        let _still = self.stop_clock();
+        let ask = || agent.answer(request, depth + 1, notebook, signal.clone());
+        // The result of the agent, of which the cell gets the value or the error.
+        let answer = Self::ask(signal, ask).await;
+        let works_still = self.tasks().extract_if(.., |known| known.id == task.id).next().is_some();
+        if works_still {
+            let mut event = task.event(if answer.is_ok() { "complete" } else { "error" });
+            if let (Ok(value), Some(artifacts)) = (&answer, &functions.artifacts) {
+                task.keep(value, artifacts, &mut event).await;
+            }
+            self.record.newest_event(event);
+        }
+        answer
+    }
+
+    fn tasks(&self) -> MutexGuard<'_, Vec<Task>> {
+        self.tasks.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Asks the host, until the cell is ended.
@@ -233,8 +410,8 @@ impl Desk {
     }
 }
 
-fn too_much() -> HostError {
-    let mib = MOST_HELD_BYTES >> 20;
+fn too_much(most_bytes: usize) -> HostError {
+    let mib = most_bytes >> 20;
     let message = format!("the arguments of unanswered calls have more than {mib} MiB");
     HostError::new("RangeError", message)
 }
@@ -244,11 +421,15 @@ fn ended() -> HostError {
 }
 
 fn not_given(helper: &str) -> HostError {
-    HostError::new("Error", format!("{helper} is not available in this notebook"))
+    HostError::new("Error", words::not_given(helper))
 }
 
-fn too_many(helper: &str, most: u64) -> HostError {
-    HostError::new("RangeError", format!("more than {most} calls of {helper} in one cell"))
+/// Counts a call of a cell.
+fn count(calls: &AtomicU64, helper: &str, most: u64) -> Result<(), HostError> {
+    if calls.fetch_add(1, Ordering::Relaxed) < most {
+        return Ok(());
+    }
+    Err(HostError::new("RangeError", format!("more than {most} calls of {helper} in one cell")))
 }
 
 /// The error of a call that no cell makes.
@@ -282,8 +463,10 @@ mod tests {
         });
         slow.stops_clock = stops_clock;
         let tools = HostTools::new(&[slow]).expect("valid tools");
-        let functions = Arc::new(Functions::new(tools, None, limits));
-        let desk = Desk::new(functions, Record::new(Arc::new(Shared::new(limits.clone()))));
+        let nesting = Nesting { depth: 0, subagent: Box::new(|_| None) };
+        let functions = Functions::new(Arc::new(tools), (None, None), limits, nesting);
+        let record = Record::new(Arc::new(Shared::new(limits.clone())));
+        let desk = Desk::new(Arc::new(functions), record, Spelling::Camel);
         let clock = Clock::start(30, 3600);
         desk.begun(clock.clone());
         (Arc::new(desk), clock)
@@ -320,7 +503,7 @@ mod tests {
         let (desk, _) = desk(false, &Limits::default());
         let half = MOST_HELD_BYTES / 2;
         let (first, second) = tokio::join!(slow(&desk, half), slow(&desk, half));
-        assert_eq!((first, second), (Ok(Value::undefined()), Err(too_much())));
+        assert_eq!((first, second), (Ok(Value::undefined()), Err(too_much(MOST_HELD_BYTES))));
         assert_eq!(slow(&desk, half).await, Ok(Value::undefined()));
     }
 

@@ -4,12 +4,14 @@
 
 use std::{fmt, future::Future, sync::Arc};
 
-use isolane::{HostError, Spelling, Step, Value, value::Event};
+use isolane::{HostError, Spelling, Value};
 use serde_json::Value as Json;
 use tokio_util::sync::CancellationToken;
 
-use super::{HostAnswer, HostFuture, seen::Seen, value};
-use crate::{door::message, given::Group};
+use super::{
+    HostAnswer, HostFuture,
+    asked::{Asked, answered},
+};
 
 type Function = dyn Fn(String, LlmOptions) -> HostFuture + Send + Sync;
 
@@ -45,23 +47,7 @@ impl Llm {
         let Request { prompt, model, system, schema } = request;
         let has_schema = schema.is_some();
         let answer = (self.0)(prompt, LlmOptions { model, system, schema, signal }).await?;
-        let text = value::as_text(&answer);
-        let is_nothing = matches!(answer.reader().event(), Ok(Event::Undefined | Event::Null));
-        if is_nothing || text.as_ref().is_some_and(|text| text.trim().is_empty()) {
-            return Err(HostError::new("Error", "llm gave an empty answer"));
-        }
-        match text {
-            Some(text) if has_schema => {
-                let parsed = serde_json::from_str::<Json>(&text);
-                parsed.map(|json| message(&json)).map_err(|error| {
-                    HostError::new("SyntaxError", format!("the answer of llm is no JSON: {error}"))
-                })
-            }
-            None if !has_schema => {
-                Err(HostError::new("TypeError", "the answer of llm must be a string"))
-            }
-            _ => Ok(answer),
-        }
+        answered("llm", answer, has_schema)
     }
 }
 
@@ -81,39 +67,14 @@ pub(super) struct Request {
 
 impl Request {
     /// Reads `{ prompt, model?, system?, schema? }`.
-    pub(super) fn read(args: &Value) -> Result<Self, HostError> {
-        let refused = |message: String| HostError::new("TypeError", message);
-        let seen = Seen::new(args);
-        let seen = seen.ok_or_else(|| refused("llm: the arguments are too large".to_owned()))?;
-        if let Some((place, kind)) = seen.first_odd() {
-            let key = match place.first() {
-                Some(Step::Key(key)) => key.as_str(),
-                _ => "args",
-            };
-            return Err(refused(format!("llm: {key} must be JSON, got {kind}")));
-        }
-        let keys = ["prompt", "model", "system", "schema"];
-        let group = Group::new("", &seen.json, &keys, Spelling::Snake)
-            .map_err(|misuse| refused(format!("llm: {misuse}")))?;
-        let text = |key: &str| match group.value(key) {
-            None => Ok(None),
-            Some(Json::String(text)) => Ok(Some(text.clone())),
-            Some(_) => Err(refused(format!("llm: {key} must be a string"))),
-        };
-        let prompt =
-            text("prompt")?.ok_or_else(|| refused("llm: prompt must be a string".into()))?;
-        let schema = match group.value("schema") {
-            Some(schema) if !schema.is_object() => {
-                return Err(refused("llm: schema must be an object".to_owned()));
-            }
-            schema => schema.cloned(),
-        };
-        let model = text("model")?.filter(|model| !model.is_empty());
+    pub(super) fn read(args: &Value, spelling: Spelling) -> Result<Self, HostError> {
+        let asked = Asked::read("llm", args, &["prompt", "model", "system", "schema"], spelling)?;
+        let model = asked.name("model")?;
         Ok(Self {
-            prompt,
+            prompt: asked.prompt()?,
+            schema: asked.schema()?,
             model: model.unwrap_or_else(|| "default".to_owned()),
-            system: text("system")?,
-            schema,
+            system: asked.text("system")?,
         })
     }
 }

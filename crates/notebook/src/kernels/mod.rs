@@ -1,10 +1,14 @@
 //! The kernels: what runs cells and keeps their state between them.
 //!
 //! In: a cell's code, its record, its clock, and a signal that ends it from outside. Out: how it ended, and what that did
-//! to the state. `js` has cells of a session of the core, `py` those of a process.
+//! to the state. `session` has the kernels that notebooks share, `lives` their cells; `js` runs cells in a session of the
+//! core, `py` in a process; `note` has what helpers tell of themselves.
 
 pub(crate) mod js;
+pub(crate) mod lives;
+mod note;
 pub(crate) mod py;
+pub(crate) mod session;
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -26,6 +30,8 @@ pub(crate) enum Cause {
     Caller(Option<String>),
     /// By a reset of its kernel.
     Reset,
+    /// By a rollback for another cell.
+    RolledBack,
     /// By the end of the notebook.
     Closed,
 }

@@ -2,7 +2,7 @@
 //!
 //! In: what happened. Out: sentences for the model.
 
-use crate::{Language, SessionState};
+use crate::{Language, SessionState, artifacts::Kept};
 
 /// A number with commas: `120,000`.
 pub(crate) fn grouped(number: u64) -> String {
@@ -76,12 +76,17 @@ pub(crate) fn did_not_run(cells: &[usize]) -> Option<String> {
     }
 }
 
-/// The state of JavaScript after a cell that failed.
-pub(crate) fn javascript_state(state: SessionState) -> &'static str {
-    match state {
-        SessionState::Kept => KEPT,
-        SessionState::RolledBack => "JavaScript state is as it was before this cell.",
-        SessionState::Reset => "JavaScript state was lost.",
+/// The state of JavaScript after a cell that failed; `completed` is the last other cell that has completed since it began.
+pub(crate) fn javascript_state(state: SessionState, completed: Option<&str>) -> String {
+    match (state, completed) {
+        (SessionState::Kept, _) => KEPT.to_owned(),
+        (SessionState::RolledBack, None) => {
+            "JavaScript state is as it was before this cell.".to_owned()
+        }
+        (SessionState::RolledBack, Some(cell)) => {
+            format!("JavaScript state is as it was when {cell} ended.")
+        }
+        (SessionState::Reset, _) => "JavaScript state was lost.".to_owned(),
     }
 }
 
@@ -114,9 +119,42 @@ pub(crate) fn unavailable(language: Language, reason: &str) -> String {
     format!("{} backend is unavailable: {reason}", language.title())
 }
 
-/// A text that was cut.
-pub(crate) fn truncated(missing: &str) -> String {
-    format!("[output truncated: {missing}]")
+/// A text that was cut, and the file that has all of it.
+pub(crate) fn truncated(missing: &str, kept: Option<&Kept>) -> String {
+    let kept = match kept {
+        None => String::new(),
+        Some(Ok(artifact)) if artifact.dropped_bytes == 0 => {
+            format!("; all of it: {}", artifact.uri)
+        }
+        Some(Ok(artifact)) => {
+            format!("; its first {} bytes: {}", grouped(artifact.bytes), artifact.uri)
+        }
+        Some(Err(reason)) => format!("; all of it could not be kept: {reason}"),
+    };
+    format!("[output truncated: {missing}{kept}]")
+}
+
+/// A display that is too large for the result.
+pub(crate) fn left_out(what: &str, bytes: u64, kept: Option<&Kept>) -> String {
+    let what = format!("{what} of {} bytes", grouped(bytes));
+    match kept {
+        None => format!("[{what} left out]"),
+        Some(Ok(artifact)) if artifact.dropped_bytes == 0 => format!("[{what}: {}]", artifact.uri),
+        Some(Ok(artifact)) => {
+            format!("[{what}; its first {} bytes: {}]", grouped(artifact.bytes), artifact.uri)
+        }
+        Some(Err(reason)) => format!("[{what} could not be kept: {reason}]"),
+    }
+}
+
+/// A helper whose option was not given.
+pub(crate) fn not_given(helper: &str) -> String {
+    format!("{helper} is not available in this notebook")
+}
+
+/// A helper that would write files that are only to be read.
+pub(crate) fn read_only(helper: &str) -> String {
+    format!("{helper} is not available: files are read-only")
 }
 
 #[cfg(test)]

@@ -5,11 +5,11 @@ use std::sync::{Arc, Mutex, mpsc};
 use futures::executor::block_on;
 use isolane::Spelling;
 use isolane_notebook::{
-    CallResult, CellStatus, ExecuteOptions, Execution, Language, Notebook, NotebookOptions,
-    OnUpdate,
+    CallResult, CellStatus, ExecuteOptions, Execution, Isolation, Language, Notebook,
+    NotebookOptions, OnUpdate, PyOptions,
 };
 
-use crate::support::{cells, has_python, notebook, run};
+use crate::support::{cells, has_python, notebook, open, python, run};
 
 /// Begins a call, and waits until its text has that line.
 fn begun(notebook: &Notebook, list: &[(Language, &str)], line: &str) -> Execution {
@@ -221,7 +221,14 @@ fn the_tool_describes_only_what_is_there() {
     let options = NotebookOptions { py: None, ..NotebookOptions::default() };
     let tool = Notebook::new(options).expect("valid options").tool();
     assert_eq!(languages(&tool), serde_json::json!(["js"]));
-    assert!(!tool.description.contains("Python:"));
+    assert!(!tool.description.contains("Python"), "{}", tool.description);
+    let described = |python: PyOptions| open(python).tool().description;
+    let confined = PyOptions::default;
+    assert!(described(confined()).contains("there is no network"));
+    let given = described(PyOptions { network: true, processes: false, ..confined() });
+    assert!(given.contains("go with the kernel, no process can be started.\n"), "{given}");
+    let open = described(PyOptions { isolation: Isolation::None, ..confined() });
+    assert!(!open.contains("Python runs in a sandbox"), "{open}");
 }
 
 #[test]
@@ -243,13 +250,10 @@ fn much_output_is_bounded_while_it_comes() {
 #[cfg(target_os = "linux")]
 #[test]
 fn a_kernel_has_a_limit_of_memory() {
-    use isolane_notebook::PyOptions;
     if !has_python() {
         return;
     }
-    let python = PyOptions { memory_limit_bytes: 512 << 20, ..PyOptions::default() };
-    let options = NotebookOptions { py: Some(python), ..NotebookOptions::default() };
-    let notebook = Notebook::new(options).expect("valid options");
+    let notebook = open(PyOptions { memory_limit_bytes: 512 << 20, ..python() });
     let result = run(&notebook, &[(Language::Py, "x = 1\nbytearray(1 << 30)")]);
     // Versions differ in their carets.
     let text: Vec<&str> = result.text.lines().filter(|line| !line.ends_with('^')).collect();

@@ -1,16 +1,63 @@
-//! The table of cases that all languages share.
+//! The tables of cases that all languages share.
+
+use std::{fs, path::Path};
 
 use isolane::Spelling;
 use isolane_notebook::{Args, ExecuteOptions, Notebook, NotebookOptions};
 use serde_json::{Value as Json, json};
+use tempfile::TempDir;
 
-use crate::{host, support::has_python};
-
-const CASES: &str = include_str!("../cases/cells.json");
+use crate::{
+    host,
+    support::{has_python, python},
+};
 
 #[test]
-fn the_cases_hold() {
-    let cases: Vec<Json> = serde_json::from_str(CASES).expect("the table is JSON");
+fn the_cases_of_cells_hold() {
+    hold(include_str!("../cases/cells.json"));
+}
+
+#[test]
+fn the_cases_of_files_hold() {
+    hold(include_str!("../cases/files.json"));
+}
+
+/// The folder of a case, and its options with it.
+fn prepared(case: &Json) -> (TempDir, Json) {
+    let folder = tempfile::tempdir().expect("a folder");
+    let mut options = case.get("options").cloned().unwrap_or_else(|| json!({}));
+    let place = |name: &str| folder.path().join(name);
+    if let Some(files) = case.get("folder").and_then(Json::as_object) {
+        let root = place("root");
+        fs::create_dir(&root).expect("a folder");
+        for (name, text) in files {
+            let path = root.join(name);
+            fs::create_dir_all(path.parent().expect("a parent")).expect("a folder");
+            fs::write(path, text.as_str().expect("a text")).expect("a file");
+        }
+        for (name, target) in case.get("links").and_then(Json::as_object).into_iter().flatten() {
+            link(target.as_str().expect("a path"), &root.join(name));
+        }
+        options["files"]["root"] = root.to_str().expect("a text").into();
+    }
+    if case["artifacts"] == true {
+        options["artifacts"]["dir"] = place("artifacts").to_str().expect("a text").into();
+    }
+    (folder, options)
+}
+
+#[cfg(unix)]
+fn link(target: &str, at: &Path) {
+    std::os::unix::fs::symlink(target, at).expect("a link");
+}
+
+#[cfg(not(unix))]
+fn link(target: &str, at: &Path) {
+    std::os::windows::fs::symlink_file(target, at).expect("a link");
+}
+
+fn hold(table: &str) {
+    let cases: Vec<Json> = serde_json::from_str(table).expect("the table is JSON");
     let has_python = has_python();
     let mut failures = Vec::new();
     for case in &cases {
@@ -18,11 +65,15 @@ fn the_cases_hold() {
         if case["needs"] == "python" && !has_python {
             continue;
         }
-        let options = case.get("options").cloned().unwrap_or_else(|| json!({}));
+        let (_folder, options) = prepared(case);
         let mut options =
             NotebookOptions::from_json(&options, Spelling::Camel).expect("valid options");
+        if let Some(py) = &mut options.py {
+            (py.isolation, py.worker) = (python().isolation, python().worker);
+        }
         if case["host"] == true {
             (options.tools, options.llm) = (host::tools(), Some(host::llm()));
+            options.agent = Some(host::agent());
         }
         let notebook = Notebook::new(options).expect("valid options");
         for (index, call) in case["calls"].as_array().expect("calls").iter().enumerate() {

@@ -7,11 +7,12 @@ use std::{
 
 use isolane::Value;
 use isolane_notebook::{
-    CellTool, ExecuteOptions, HostError, Language, Llm, Notebook, NotebookOptions, PyOptions,
+    Agent, Args, CellInput, CellTool, ExecuteOptions, HostError, Language, Llm, Notebook,
+    NotebookOptions,
 };
 use serde_json::{Value as Json, json};
 
-use crate::support::{cells, has_python, run};
+use crate::support::{cells, has_python, python, run};
 
 fn value(json: &Json) -> Value {
     Value::serialize(json).expect("JSON is a value")
@@ -77,6 +78,46 @@ pub(crate) fn llm() -> Llm {
     })
 }
 
+/// The `agent` of cases with `host`: runs the cell of a prompt such as `js:1 + 1` or, with a timeout of a second, `py1:x`, and
+/// answers with its text. Any other prompt is answered with the options.
+pub(crate) fn agent() -> Agent {
+    Agent::new(|prompt, options| async move {
+        if options.schema.is_some() {
+            return Ok(value(&"{\"n\": 1}".into()));
+        }
+        if prompt.is_empty() {
+            return Ok(value(&"".into()));
+        }
+        let Some(cell) = cell_of(&prompt) else {
+            let (model, label) = (options.model, options.label);
+            let name = |name: Option<String>| name.unwrap_or_else(|| "-".to_owned());
+            let context = options.context.map(|context| format!(" {context}")).unwrap_or_default();
+            let (kind, depth) = (options.agent_type, options.depth);
+            let text = format!("{kind} {} {} {depth}: {prompt}{context}", name(model), name(label));
+            return Ok(value(&text.into()));
+        };
+        let args = Args { cells: vec![cell] };
+        let execution = options.notebook.execute(args, ExecuteOptions::default());
+        let execution = execution.map_err(|misuse| HostError::new("Error", misuse.to_string()))?;
+        Ok(value(&execution.await.text.into()))
+    })
+}
+
+fn cell_of(prompt: &str) -> Option<CellInput> {
+    let (head, code) = prompt.split_once(':')?;
+    let (language, timeout) = head.split_at_checked(2)?;
+    let language = match language {
+        "js" => Language::Js,
+        "py" => Language::Py,
+        _ => return None,
+    };
+    let mut cell = CellInput::new(language, code);
+    if !timeout.is_empty() {
+        cell.timeout = Some(timeout.parse().ok()?);
+    }
+    Some(cell)
+}
+
 /// A notebook with a tool `wait` that is never answered, which tells of its calls and of their signals.
 fn waiting() -> (Notebook, mpsc::Receiver<&'static str>) {
     let (sender, receiver) = mpsc::channel();
@@ -90,9 +131,8 @@ fn waiting() -> (Notebook, mpsc::Receiver<&'static str>) {
         }));
         pending()
     });
-    let python = PyOptions { interrupt_grace_ms: 60_000, ..PyOptions::default() };
     let options =
-        NotebookOptions { tools: vec![tool], py: Some(python), ..NotebookOptions::default() };
+        NotebookOptions { tools: vec![tool], py: Some(python()), ..NotebookOptions::default() };
     (Notebook::new(options).expect("valid options"), receiver)
 }
 
@@ -125,8 +165,9 @@ fn a_kernel_that_forges_calls_ends_alone() {
     if !has_python() {
         return;
     }
-    let notebook = Notebook::new(NotebookOptions { tools: tools(), ..NotebookOptions::default() })
-        .expect("valid options");
+    let options =
+        NotebookOptions { tools: tools(), py: Some(python()), ..NotebookOptions::default() };
+    let notebook = Notebook::new(options).expect("valid options");
     // Calls with one number, which no call of the cell has, of no helper.
     let code = r#"
 import gc

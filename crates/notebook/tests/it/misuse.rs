@@ -53,20 +53,119 @@ fn options() {
             "py.interpreter must be a non-empty string, got ''",
         ),
         (
-            json!({ "py": { "isolation": "confined" } }),
+            json!({ "py": { "isolation": "process" } }),
             Type,
             "py.isolation",
-            "py.isolation: 'confined' is not available yet; 'none' has the rights of this process",
+            "py.isolation must be 'confined' or 'none', got 'process'",
+        ),
+        (
+            json!({ "py": { "required": ["network", "files"] } }),
+            Type,
+            "py.required[1]",
+            "py.required[1] must be 'privileges' or 'network' or 'fileSystem' or 'systemCalls' or 'processes' or \
+             'resources', got 'files'",
+        ),
+        (
+            json!({ "py": { "required": "network" } }),
+            Type,
+            "py.required",
+            "py.required must be a list of strings, got 'network'",
+        ),
+        (
+            json!({ "py": { "network": 1 } }),
+            Type,
+            "py.network",
+            "py.network must be true or false, got 1",
+        ),
+        (
+            json!({ "py": { "processes": "no" } }),
+            Type,
+            "py.processes",
+            "py.processes must be true or false, got 'no'",
+        ),
+        (
+            json!({ "py": { "maxProcesses": 3 } }),
+            Range,
+            "py.maxProcesses",
+            "py.maxProcesses must be a whole number of at least 4, got 3",
+        ),
+        (
+            json!({ "py": { "scratchBytes": 1 } }),
+            Range,
+            "py.scratchBytes",
+            "py.scratchBytes must be a whole number of at least 1048576, got 1",
+        ),
+        (
+            json!({ "py": { "readable": ["/usr", 1] } }),
+            Type,
+            "py.readable[1]",
+            "py.readable[1] must be a string, got 1",
         ),
         (json!({ "env": { "A": 1 } }), Type, "env.A", "env.A must be a string, got 1"),
     ];
+    hold(table);
+    let snake = json!({ "limits": { "timeout_second": 1 } });
+    let misuse = NotebookOptions::from_json(&snake, Spelling::Snake).expect_err("misuse");
+    assert!(misuse.message().ends_with("did you mean 'timeout_seconds'?"), "{misuse}");
+}
+
+#[test]
+fn options_of_files() {
+    use ErrorKind::{Range, Type};
+    hold([
+        (json!({ "files": {} }), Type, "files.root", "files.root is missing"),
+        (json!({ "files": "/" }), Type, "files", "files must be an object, got '/'"),
+        (
+            json!({ "files": { "root": "/", "write": 1 } }),
+            Type,
+            "files.write",
+            "files.write must be true or false, got 1",
+        ),
+        (
+            json!({ "files": { "root": "/", "maxReadBytes": 0 } }),
+            Range,
+            "files.maxReadBytes",
+            "files.maxReadBytes must be a whole number from 1 to 134217728, got 0",
+        ),
+        (
+            json!({ "artifacts": { "folder": "/" } }),
+            Type,
+            "artifacts.folder",
+            "artifacts.folder: unknown option 'folder'; valid options are dir, maxBytes",
+        ),
+    ]);
+}
+
+fn hold<const COUNT: usize>(table: [(Json, ErrorKind, &str, &str); COUNT]) {
     for (options, kind, path, message) in table {
         let misuse = refused(&options);
         assert_eq!((misuse.kind(), misuse.path(), misuse.message()), (kind, path, message));
     }
-    let snake = json!({ "limits": { "timeout_second": 1 } });
-    let misuse = NotebookOptions::from_json(&snake, Spelling::Snake).expect_err("misuse");
-    assert!(misuse.message().ends_with("did you mean 'timeout_seconds'?"), "{misuse}");
+}
+
+#[test]
+fn options_that_contradict_each_other() {
+    let refused = |options: Json| {
+        let options = NotebookOptions::from_json(&options, Spelling::Camel).expect("valid words");
+        let misuse = Notebook::new(options).expect_err("misuse");
+        (misuse.path().to_owned(), misuse.message().to_owned())
+    };
+    let path = "py.required[1]".to_owned();
+    let message = format!("{path}: a kernel with 'network' has the network");
+    let required = ["fileSystem", "network"];
+    let options = json!({ "py": { "required": required, "network": true } });
+    assert_eq!(refused(options), (path, message));
+    if cfg!(unix) {
+        for (key, place) in [("readable", "/"), ("readable", "/tmp"), ("path", "/proc/self")] {
+            let path = format!("py.{key}[1]");
+            let message = format!("{path}: a kernel cannot be shown '{place}'");
+            let options = json!({ "py": { key: ["/usr", place] } });
+            assert_eq!(refused(options), (path, message));
+        }
+        let options = json!({ "py": { "isolation": "none", "path": ["/tmp"] } });
+        let options = NotebookOptions::from_json(&options, Spelling::Camel).expect("valid words");
+        assert!(Notebook::new(options).is_ok());
+    }
 }
 
 #[test]

@@ -1,13 +1,16 @@
-// Names that cells see besides the language: `display`, `print`, `parallel`, `pipeline`, and the functions of the host, `tool`
-// and `llm`.
+// Names that cells see besides the language: `display`, `print`, `parallel`, `pipeline`, the functions of the host, `tool`,
+// `llm` and `agent`, and those of `helpers.js`. Cells of several notebooks see them: the host tells which tools the one has
+// whose cell asks.
 //
 // In: values, arguments. Out: calls of the host, and logs: `print` calls the console, and so does `display`,
 // with a mark that the host knows. The console copies values, and shows as text what cannot be copied; no other function of
 // a session can do that. An image that is none throws here, where its cell can see it; the host checks images again, since
 // code may change what this one calls.
-const { display, print, tool, llm, parallel, pipeline } = await (async (console, mark, names, usual, most) => {
+const {
+  display, print, tool, llm, agent, parallel, pipeline, read, write, append, tree, diff, output, sort, uniq, counter, env,
+} = await (async (console, mark, variables) => {
   'use strict';
-  const { call: send } = await import(MARK);
+  const { call: send, about } = await import(MARK);
   const call = async (helper, name, args) => {
     let answer;
     try {
@@ -48,15 +51,31 @@ const { display, print, tool, llm, parallel, pipeline } = await (async (console,
   // Names that the language or a console asks any value for.
   const asked = new Set(['then', 'toJSON', 'constructor', 'prototype', 'toString', 'valueOf']);
   const tools = { __proto__: null };
-  for (const name of names) tools[name] = { [name]: (args = {}) => call('tool', name, args) }[name];
-  const text = () => `[tools of the host, called as tool.name({ … }): ${names.join(', ') || 'none'}]`;
-  const tool = new Proxy(Object.freeze(tools), {
+  const toolOf = (name) => (tools[name] ??= { [name]: (args = {}) => call('tool', name, args) }[name]);
+  const namesOfTools = () => about()[0];
+  const text = () => `[tools of the host, called as tool.name({ … }): ${namesOfTools().join(', ') || 'none'}]`;
+  const refuse = () => false;
+  const tool = new Proxy({ __proto__: null }, {
     get(target, name) {
       if (name === Symbol.toPrimitive) return text;
-      if (typeof name === 'symbol' || name in target || asked.has(name)) return target[name];
+      if (typeof name === 'symbol') return undefined;
+      const names = namesOfTools();
+      if (names.includes(name)) return toolOf(name);
+      if (asked.has(name)) return undefined;
       const there = names.length === 0 ? 'this notebook has no tools' : `there are ${names.join(', ')}`;
       throw new TypeError(`there is no tool '${name.slice(0, 100)}'; ${there}`);
     },
+    has: (target, name) => namesOfTools().includes(name),
+    ownKeys: namesOfTools,
+    getOwnPropertyDescriptor(target, name) {
+      if (!namesOfTools().includes(name)) return undefined;
+      return { value: toolOf(name), enumerable: true, configurable: true };
+    },
+    set: refuse,
+    defineProperty: refuse,
+    deleteProperty: refuse,
+    preventExtensions: refuse,
+    setPrototypeOf: refuse,
   });
   const functionsOf = (helper, name, given) => {
     const functions = [...given];
@@ -66,8 +85,10 @@ const { display, print, tool, llm, parallel, pipeline } = await (async (console,
     }
     return functions;
   };
-  const limitOf = (helper, { concurrency = usual, ...others } = {}) => {
+  const limitOf = (helper, { concurrency, ...others } = {}) => {
+    const [, usual, most] = about();
     for (const key of keys(others)) throw new TypeError(`${helper}: unknown option '${key}'; there is 'concurrency'`);
+    if (concurrency === undefined) return usual;
     if (Number.isInteger(concurrency) && concurrency >= 1) return Math.min(concurrency, most);
     throw new RangeError(`${helper}: concurrency must be a whole number of at least 1, got ${String(concurrency)}`);
   };
@@ -91,6 +112,7 @@ const { display, print, tool, llm, parallel, pipeline } = await (async (console,
     return results;
   };
   return {
+    ...HELPERS(call, (event) => debug(mark, 'event', event), variables),
     tool,
     async parallel(thunks, options) {
       const functions = functionsOf('parallel', 'thunks', thunks);
@@ -107,6 +129,7 @@ const { display, print, tool, llm, parallel, pipeline } = await (async (console,
       });
     },
     llm: (prompt, options) => call('llm', '', { ...options, prompt }),
+    agent: (prompt, options) => call('agent', '', { ...options, prompt }),
     display(...values) {
       for (let at = 0; at < values.length; at += 1) {
         const value = values[at];
@@ -119,5 +142,5 @@ const { display, print, tool, llm, parallel, pipeline } = await (async (console,
       log(...values);
     },
   };
-})(console, MARK, TOOLS, CONCURRENCY);
+})(console, MARK, VARIABLES);
 null

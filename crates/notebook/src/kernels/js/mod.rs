@@ -1,31 +1,38 @@
-//! The kernel of JavaScript: a session of the core.
+//! The kernel of JavaScript: a session of the core, whose cells interleave.
 //!
 //! In: cells. Out: their logs, displays and values in their records, and how they ended. The session begins with the first
 //! cell; a cell that is ended from outside is rolled back by the core.
 
+mod functions;
+mod modules;
 mod place;
 mod shown;
 
 use std::{
-    collections::VecDeque,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    collections::{BTreeMap, VecDeque},
+    sync::{
+        Arc, Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::Duration,
 };
 
 use isolane::{
-    CallRequest, CellOptions, CellRequest, Error, ExecutionLog, ExecutionResult, HostFunction,
-    Inputs, LogLevel, RunInterceptor, Runtime, Session, SessionInterceptor, SessionOptions,
-    SessionState, SessionUpdate, Status, Value, ValueFrom, console_line, value::Event,
+    CallRequest, CellOptions, CellRequest, Cells as Order, Error, ExecutionLog, ExecutionResult,
+    LogLevel, RunInterceptor, Runtime, Session, SessionInterceptor, SessionOptions, SessionState,
+    SessionUpdate, Status, Value, ValueFrom, console_line, value::Event,
 };
+use serde_json::json;
+use tokio::{sync::Mutex as TurnMutex, time::timeout};
 use uuid::Uuid;
 
-use super::{Cause, Cell, Ended};
+use self::modules::Modules;
+use super::{Cause, Cell, Ended, note};
 use crate::{
     CellError, JsOptions,
     clock::Clock,
-    host::{
-        Desk,
-        desk::{Helpers, HostCall, no_cell},
-    },
+    files::Files,
+    host::Desk,
     record::Record,
     text::{screen::Stream, words},
 };
@@ -44,27 +51,42 @@ const LINE_CHARACTERS: usize = 200;
 pub(crate) struct JsKernel {
     session: Session,
     cells: Arc<Cells>,
-    /// Whether `display` and the other names are there.
-    is_ready: bool,
     mark: String,
+    /// Those that `env` gives.
+    variables: BTreeMap<String, String>,
+    /// The modules among the files of the notebook, locked while they are read.
+    modules: Option<TurnMutex<Modules>>,
+    /// Locked while `display` and the other names come into a session that is new.
+    preparing: TurnMutex<()>,
+    /// Whether they are there.
+    is_ready: AtomicBool,
+    history: Mutex<History>,
+}
+
+/// The cells so far.
+#[derive(Debug, Default)]
+struct History {
     count: u32,
     /// The code of the last cells, by their names.
     codes: VecDeque<(String, String)>,
-    helpers: Helpers,
-    /// The desk of the cell that runs.
-    desk: Arc<Mutex<Option<Arc<Desk>>>>,
+    /// How many cells have completed, and the last of them.
+    completed: u64,
+    last_completed: String,
 }
 
 /// The interceptor of the session: gives each cell its record.
 #[derive(Debug, Default)]
 struct Cells {
+    /// Locked while a cell is begun.
+    beginning: Mutex<()>,
     next: Mutex<Option<Arc<Recording>>>,
 }
 
-/// The interceptor of a cell: writes its logs into its record.
-#[derive(Debug)]
+/// The interceptor of a cell: writes its logs into its record, and has its desk.
+#[derive(Debug, Default)]
 struct Recording {
     record: Option<Record>,
+    desk: Option<Arc<Desk>>,
     mark: String,
 }
 
@@ -73,18 +95,21 @@ impl JsKernel {
     ///
     /// # Errors
     /// Options that the session refuses, or a runtime that is closed.
-    pub(crate) fn open(options: &JsOptions, helpers: Helpers) -> Result<Self, Error> {
+    pub(crate) fn open(
+        options: &JsOptions,
+        variables: BTreeMap<String, String>,
+        files: Option<Arc<Files>>,
+    ) -> Result<Self, Error> {
         let cells = Arc::new(Cells::default());
         let interceptor = Arc::clone(&cells) as Arc<dyn SessionInterceptor>;
         let runtime = options.runtime.clone().unwrap_or_else(Runtime::shared);
-        let mark = Uuid::new_v4().to_string();
-        let desk = Arc::default();
         let session_options = SessionOptions {
             imports: options.imports.clone(),
             modules: options.modules.clone(),
             globals: options.globals.clone(),
             language: options.language,
             memory_limit_bytes: options.memory_limit_bytes,
+            cells: Order::Interleave,
             checkpoint_bytes: options.checkpoint_bytes,
             ..SessionOptions::default()
         };
@@ -94,29 +119,46 @@ impl JsKernel {
             request.keeps_logs = false;
             Ok(request)
         })?;
-        let codes = VecDeque::new();
-        Ok(Self { session, cells, is_ready: false, mark, count: 0, codes, helpers, desk })
+        let modules = files.map(|files| TurnMutex::new(Modules::new(files, options)));
+        Ok(Self {
+            session,
+            cells,
+            mark: Uuid::new_v4().to_string(),
+            variables,
+            modules,
+            preparing: TurnMutex::default(),
+            is_ready: AtomicBool::new(false),
+            history: Mutex::default(),
+        })
     }
 
     /// Runs a cell to its end.
-    pub(crate) async fn run(&mut self, cell: &Cell<'_>) -> Ended {
+    pub(crate) async fn run(&self, cell: &Cell<'_>) -> Ended {
         if let Err(error) = self.prepare().await {
             return Ended::refused("Error", error);
         }
-        self.count += 1;
-        let name = format!("<cell {}>", self.count);
-        self.codes.push_back((name.clone(), cell.code.to_owned()));
-        if self.codes.len() > KEPT_CELLS {
-            self.codes.pop_front();
+        let in_time = Duration::from_secs(cell.seconds);
+        let loaded = tokio::select! {
+            loaded = timeout(in_time, self.load(cell.code)) => {
+                loaded.unwrap_or_else(|_| Err("its modules could not be read in time".to_owned()))
+            }
+            cause = cell.end.ended() => return Ended::before(cause),
+        };
+        if let Err(error) = loaded {
+            return Ended::refused("RangeError", error);
         }
+        let (name, completed) = self.history().begin(cell.code);
         let clock = Clock::start(cell.seconds, cell.wall_seconds);
         (cell.begun)(name.clone(), clock.clone());
-        *lock(&self.desk) = Some(Arc::clone(cell.desk));
         let execution = self.cells.run(
             &self.session,
             cell.code,
-            CellOptions { filename: Some(name), ..CellOptions::default() },
-            Recording { record: Some(cell.record.clone()), mark: self.mark.clone() },
+            CellOptions { filename: Some(name.clone()), ..CellOptions::default() },
+            Recording {
+                record: Some(cell.record.clone()),
+                desk: Some(Arc::clone(cell.desk)),
+                mark: self.mark.clone(),
+            },
         );
         let (terminator, meter) = (execution.terminator(), execution.meter());
         clock.measure(move || meter.computed());
@@ -140,45 +182,53 @@ impl JsKernel {
                 }
             }
         };
-        *lock(&self.desk) = None;
         match result {
-            Ok(result) => self.conclude(result, cause, cell.record),
+            Ok(result) => self.conclude(result, cause, cell, (&name, completed)),
             Err(error) => Ended::refused("Error", error.to_string()),
         }
     }
 
-    /// Puts `display`, `print`, `tool` and `llm` into a session that is new.
-    async fn prepare(&mut self) -> Result<(), String> {
-        if self.is_ready {
+    /// Hands over the modules that a cell imports, as they are in the files now.
+    async fn load(&self, code: &str) -> Result<(), String> {
+        let Some(modules) = &self.modules else { return Ok(()) };
+        let mut modules = modules.lock().await;
+        let Some(changes) = modules.changes(code).await? else { return Ok(()) };
+        let (added, removed_modules) = (changes.added(), changes.removed());
+        self.update(SessionUpdate { modules: added, removed_modules, ..SessionUpdate::default() })?;
+        modules.keep(changes);
+        Ok(())
+    }
+
+    /// Puts `display`, `print`, `tool` and the other names into a session that is new.
+    async fn prepare(&self) -> Result<(), String> {
+        let _preparing = self.preparing.lock().await;
+        if self.is_ready.load(Ordering::Acquire) {
             return Ok(());
         }
-        let mark = format!("'{}'", self.mark);
-        let names = serde_json::json!(self.helpers.tools).to_string();
-        let [concurrency, most] = self.helpers.concurrency;
+        let variables: Vec<_> = self.variables.iter().collect();
+        // Texts of the host come last: nothing in them is replaced.
         let source = include_str!("bootstrap.js")
-            .replace("MARK", &mark)
-            .replace("TOOLS", &names)
-            .replace("CONCURRENCY", &format!("{concurrency}, {most}"));
+            .replace("HELPERS", include_str!("helpers.js").trim_end().trim_end_matches(';'))
+            .replace("MARK", &format!("'{}'", self.mark))
+            .replace("VARIABLES", &json!(variables).to_string());
         let options = CellOptions {
             filename: Some(place::OWN_FILE.to_owned()),
             language: Some(isolane::Language::JavaScript),
             ..CellOptions::default()
         };
-        let recording = Recording { record: None, mark: String::new() };
         // For this cell alone, so that no error of another one lists it.
-        let call = Inputs::new().with("call", call_function(&self.desk));
         self.update(SessionUpdate {
-            imports: [(self.mark.clone(), call)].into(),
+            imports: [(self.mark.clone(), functions::functions())].into(),
             ..SessionUpdate::default()
         })?;
-        let result = self.cells.run(&self.session, &source, options, recording).await;
+        let result = self.cells.run(&self.session, &source, options, Recording::default()).await;
         self.update(SessionUpdate {
             removed_imports: vec![self.mark.clone()],
             ..SessionUpdate::default()
         })?;
         match result {
             Ok(result) if result.status == Status::Success => {
-                self.is_ready = true;
+                self.is_ready.store(true, Ordering::Release);
                 Ok(())
             }
             Ok(result) => Err(result.error.map(|error| error.message).unwrap_or_default()),
@@ -190,35 +240,58 @@ impl JsKernel {
         self.session.update(update).map_err(|error| error.message().to_owned())
     }
 
+    /// `begun`: the name of the cell, and how many had completed before it.
     fn conclude(
-        &mut self,
+        &self,
         result: ExecutionResult,
         cause: Option<Cause>,
-        record: &Record,
+        cell: &Cell<'_>,
+        (name, completed_before): (&str, u64),
     ) -> Ended {
         let outcome = result.cell.as_deref();
         let session = outcome.map_or(SessionState::Kept, |cell| cell.session);
         if session == SessionState::Reset {
-            self.is_ready = false;
+            self.is_ready.store(false, Ordering::Release);
+        }
+        if session != SessionState::Kept {
+            // The calls of the cell are undone with it.
+            cell.desk.end();
+        } else if result.status != Status::Terminated {
+            self.history().complete(name);
         }
         if result.status == Status::Success {
             if let Some(outcome) = outcome
                 && !matches!(outcome.value_from, None | Some(ValueFrom::Completion))
             {
                 match &result.result {
-                    Some(value) => shown::show(value, record),
+                    Some(value) => shown::show(value, cell.record),
                     // The value cannot leave the sandbox.
-                    None => record.text(outcome.text.as_deref().unwrap_or_default()),
+                    None => cell.record.text(outcome.text.as_deref().unwrap_or_default()),
                 }
             }
             return Ended::well();
         }
         let state = session.as_str();
-        let state_text = Some(words::javascript_state(session).to_owned());
-        if result.status == Status::Terminated && cause.is_some() {
+        let completed = self.history().completed_since(completed_before);
+        let state_text = words::javascript_state(session, completed.as_deref());
+        if result.status == Status::Terminated {
+            // The end of another cell has undone this one. It is as if its caller had ended the cell.
+            let by_another = match session {
+                SessionState::Kept => None,
+                SessionState::RolledBack => Some(Cause::RolledBack),
+                SessionState::Reset => Some(Cause::Reset),
+            };
             // A cell that was ended is undone, unless it had not begun.
-            let state_text = state_text.filter(|_| session != SessionState::Kept);
-            return Ended { cause, error: None, state, state_text };
+            let is_told = match (&cause, &by_another) {
+                (_, None) => false,
+                // The state is that of the end or the beginning of another cell.
+                (None, Some(Cause::RolledBack)) => completed.is_some(),
+                _ => true,
+            };
+            if let Some(cause) = cause.or(by_another) {
+                let state_text = Some(state_text).filter(|_| is_told);
+                return Ended { cause: Some(cause), error: None, state, state_text };
+            }
         }
         let error = self.placed(result.error.unwrap_or_default());
         let text = self.text_of(&error);
@@ -230,13 +303,14 @@ impl JsKernel {
             line: error.line,
             column: error.column,
         };
-        Ended { cause: None, error: Some((error, text)), state, state_text }
+        Ended { cause: None, error: Some((error, text)), state, state_text: Some(state_text) }
     }
 
     /// The error at the place of its throw, without frames of the notebook.
     fn placed(&self, mut error: isolane::ExecutionError) -> isolane::ExecutionError {
         let Some(stack) = error.stack.as_deref().map(place::without_own) else { return error };
-        if let Some(place) = place::thrown_at(&stack, |file| self.code(file)) {
+        let history = self.history();
+        if let Some(place) = place::thrown_at(&stack, |file| history.code(file)) {
             error.filename = Some(place.file.to_owned());
             (error.line, error.column) = (Some(place.line), Some(place.column));
         }
@@ -244,17 +318,13 @@ impl JsKernel {
         error
     }
 
-    /// The code of a cell.
-    fn code(&self, name: &str) -> Option<&str> {
-        self.codes.iter().rev().find(|known| known.0 == name).map(|(_, code)| code.as_str())
-    }
-
     /// `Name: message`, the frames, the line of code with a caret.
     fn text_of(&self, error: &isolane::ExecutionError) -> String {
         // A stack begins with the name and the message.
         let head = || format!("{}: {}", error.name, error.message);
         let mut text = error.stack.clone().unwrap_or_else(head);
-        let code = error.filename.as_deref().and_then(|name| self.code(name));
+        let history = self.history();
+        let code = error.filename.as_deref().and_then(|name| history.code(name));
         if let (Some(code), Some(line), Some(column)) = (code, error.line, error.column)
             && let Some(source) = place::line_of(code, line)
             && source.chars().count() <= LINE_CHARACTERS
@@ -277,27 +347,43 @@ impl JsKernel {
     }
 
     /// Ends the session.
-    pub(crate) async fn close(self) {
+    pub(crate) async fn close(&self) {
         // A session that is closed already is closed.
         drop(self.session.close().await);
     }
+
+    fn history(&self) -> MutexGuard<'_, History> {
+        self.history.lock().unwrap_or_else(PoisonError::into_inner)
+    }
 }
 
-/// The function behind `tool` and `llm`: `(helper, name, args)`.
-fn call_function(desk: &Arc<Mutex<Option<Arc<Desk>>>>) -> HostFunction {
-    let desk = Arc::clone(desk);
-    HostFunction::future(move |helper: String, name: String, args: Value| {
-        // A call belongs to the cell that runs.
-        let desk = lock(&desk).clone();
-        async move {
-            let Some(desk) = desk else { return Err(no_cell()) };
-            desk.answer(HostCall::new(helper, name, args), std::future::ready).await
+impl History {
+    /// A cell begins: its name, and how many have completed before.
+    fn begin(&mut self, code: &str) -> (String, u64) {
+        self.count += 1;
+        let name = format!("<cell {}>", self.count);
+        self.codes.push_back((name.clone(), code.to_owned()));
+        if self.codes.len() > KEPT_CELLS {
+            self.codes.pop_front();
         }
-    })
-}
+        (name, self.completed)
+    }
 
-fn lock(desk: &Mutex<Option<Arc<Desk>>>) -> MutexGuard<'_, Option<Arc<Desk>>> {
-    desk.lock().unwrap_or_else(PoisonError::into_inner)
+    /// A cell has completed.
+    fn complete(&mut self, name: &str) {
+        self.completed += 1;
+        name.clone_into(&mut self.last_completed);
+    }
+
+    /// The last cell that has completed, if any has since so many had.
+    fn completed_since(&self, before: u64) -> Option<String> {
+        (self.completed > before).then(|| self.last_completed.clone())
+    }
+
+    /// The code of a cell.
+    fn code(&self, name: &str) -> Option<&str> {
+        self.codes.iter().rev().find(|known| known.0 == name).map(|(_, code)| code.as_str())
+    }
 }
 
 impl Cells {
@@ -308,7 +394,8 @@ impl Cells {
         options: CellOptions,
         recording: Recording,
     ) -> isolane::Execution {
-        // The session asks for the interceptor before its method returns, and cells of a kernel are begun one by one.
+        let _beginning = self.beginning.lock().unwrap_or_else(PoisonError::into_inner);
+        // The session asks for the interceptor before its method returns.
         *self.next() = Some(Arc::new(recording));
         session.run(source, options)
     }
@@ -318,7 +405,7 @@ impl Cells {
     }
 
     fn nobody() -> Arc<dyn RunInterceptor> {
-        Arc::new(Recording { record: None, mark: String::new() })
+        Arc::new(Recording::default())
     }
 }
 
@@ -343,6 +430,8 @@ impl RunInterceptor for Recording {
             match value {
                 Displayed::Value(value) => shown::show(&value, record),
                 Displayed::Text(text) => record.text(&text),
+                Displayed::Event(event) => record.event(event),
+                Displayed::Nothing => {}
             }
             return;
         }
@@ -358,6 +447,10 @@ enum Displayed {
     Value(Value),
     /// The text in place of a value that cannot be copied.
     Text(String),
+    /// A status event of a helper.
+    Event(serde_json::Value),
+    /// Something that code wrote in place of an event.
+    Nothing,
 }
 
 impl Recording {
@@ -373,6 +466,10 @@ impl Recording {
             return None;
         }
         let (_, kind, value): (String, String, Value) = log.args.deserialize().ok()?;
+        if kind == "event" {
+            let event = value.deserialize().ok().and_then(|event| note::event(&event));
+            return Some(event.map_or(Displayed::Nothing, Displayed::Event));
+        }
         let text = match value.reader().event().ok()? {
             Event::String(text) if kind != "string" => Some(text.to_string_lossy()),
             _ => None,

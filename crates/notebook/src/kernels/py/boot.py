@@ -1,5 +1,9 @@
-import os
 import sys
+
+# Files of cells must not stand for modules of the runner. The kernel puts their folder back.
+if sys.path[:1] == [""]:
+    del sys.path[0]
+import os
 
 f = int(sys.argv[1])
 

@@ -6,7 +6,17 @@ use std::{collections::BTreeMap, time::Duration};
 
 use isolane_child::Ending;
 
-use crate::{CellError, PyOptions, host::desk::Helpers, kernels::Cell};
+use isolane_confine::program::ProgramConfinement;
+use tokio::sync::oneshot;
+
+use super::Refused;
+use crate::{CellError, PyOptions, kernels::Cell};
+
+/// The end of a cell.
+pub(super) type Done = oneshot::Receiver<Option<CellError>>;
+
+/// The reason of all kernels.
+const REASON: &str = "it needs Linux or macOS";
 
 /// There is no process.
 #[derive(Debug)]
@@ -26,10 +36,9 @@ impl Process {
     pub(super) async fn start(
         _options: &PyOptions,
         _variables: &BTreeMap<String, String>,
-        _helpers: &Helpers,
-        _live_bytes: usize,
-    ) -> Result<Self, String> {
-        Err("it needs Linux or macOS".to_owned())
+        _kept_bytes: (usize, usize),
+    ) -> Result<Self, Refused> {
+        Err(REASON.to_owned().into())
     }
 
     pub(super) fn id(&self) -> Option<u32> {
@@ -40,29 +49,46 @@ impl Process {
         match *self {}
     }
 
+    pub(super) fn confinement(&self) -> Option<ProgramConfinement> {
+        match *self {}
+    }
+
     pub(super) fn gone(&self) -> Option<Gone> {
         match *self {}
     }
 
-    pub(super) async fn begin(&mut self, _number: u32, _name: &str, _cell: &Cell<'_>) {
+    pub(super) fn next_cell(&self) -> u32 {
         match *self {}
     }
 
-    pub(super) async fn interrupt(&mut self, _cell: u32) {
+    pub(super) fn attend(&self, _number: u32, _cell: &Cell<'_>) -> Done {
         match *self {}
     }
 
-    pub(super) async fn done(&mut self, _cell: u32) -> Result<Option<CellError>, Gone> {
+    pub(super) async fn begin(&self, _number: u32, _name: &str, _cell: &Cell<'_>) {
         match *self {}
     }
 
-    pub(super) async fn kill(&mut self) {
+    pub(super) async fn interrupt(&self, _cell: u32) {
         match *self {}
     }
 
-    pub(super) async fn close(self, _grace: Duration) {
-        match self {}
+    pub(super) async fn done(&self, _done: &mut Done) -> Result<Option<CellError>, Gone> {
+        match *self {}
     }
+
+    pub(super) async fn kill(&self) {
+        match *self {}
+    }
+
+    pub(super) async fn close(&self, _grace: Duration) {
+        match *self {}
+    }
+}
+
+/// The confinement that a kernel would have.
+pub(super) async fn trial(_options: &PyOptions) -> Result<ProgramConfinement, Refused> {
+    Err(REASON.to_owned().into())
 }
 
 pub(super) fn resident_bytes(_id: u32) -> Option<u64> {

@@ -10,6 +10,7 @@ use tokio::io::{AsyncRead, AsyncReadExt as _};
 use crate::{
     CellError, Image,
     host::desk::{HostCall, MOST_HELD_BYTES},
+    kernels::note,
     text::screen::Stream,
 };
 
@@ -17,19 +18,20 @@ use crate::{
 const HEAD: usize = 5;
 
 /// The most that the arguments of a call may take once they are read. None within [`MOST_HELD_BYTES`] takes more: no node
-/// weighs a hundred and twenty times its bytes. The desk refuses less than that, with an error for the cell.
+/// weighs a hundred and twenty times its bytes; long data of a `write` weigh about their bytes. The desk refuses less than
+/// that, with an error for the cell.
 const MOST_READ_BYTES: usize = 128 * MOST_HELD_BYTES;
 
 /// The bytes of a node that names a blob, at least.
 const NAMING_BYTES: usize = 5;
 
-/// A frame.
+/// A frame. Each names the cell that it is for; 0 is none.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Frame {
     /// Bytes of a stream.
-    Stream(Stream, Vec<u8>),
+    Stream { cell: u32, stream: Stream, bytes: Vec<u8> },
     /// A display.
-    Display(Display),
+    Display { cell: u32, display: Display },
     /// The kernel takes cells.
     Ready { version: String, path: String },
     /// The interpreter is older than the kernel needs.
@@ -37,7 +39,7 @@ pub(super) enum Frame {
     /// A cell has ended, with the error that it raised.
     Done { cell: u32, error: Option<CellError> },
     /// Code calls a function of the host. The number is the kernel's own, for the answer.
-    Call { number: u64, call: HostCall },
+    Call { cell: u32, number: u64, call: HostCall },
 }
 
 /// A display of a cell.
@@ -47,6 +49,8 @@ pub(super) enum Display {
     Markdown(String),
     Json(Json),
     Image(Image),
+    /// A status event of a helper of the kernel.
+    Event(Json),
 }
 
 /// Why no more frames come.
@@ -59,7 +63,13 @@ pub(super) enum Fault {
 }
 
 /// The next frame, whose payload has at most so many bytes.
-pub(super) async fn read(from: &mut (impl AsyncRead + Unpin), most: u64) -> Result<Frame, Fault> {
+///
+/// Arguments of a call that have more than `held_bytes` are not read: the desk refuses them.
+pub(super) async fn read(
+    from: &mut (impl AsyncRead + Unpin),
+    most: u64,
+    held_bytes: usize,
+) -> Result<Frame, Fault> {
     let mut length = [0; 4];
     from.read_exact(&mut length).await.map_err(|_| Fault::Closed)?;
     let length = u64::from(u32::from_be_bytes(length));
@@ -71,38 +81,40 @@ pub(super) async fn read(from: &mut (impl AsyncRead + Unpin), most: u64) -> Resu
     if (body.len() as u64) < length {
         return Err(Fault::Closed);
     }
-    parse(&body).ok_or(Fault::Malformed)
+    parse(&body, held_bytes).ok_or(Fault::Malformed)
 }
 
-fn parse(body: &[u8]) -> Option<Frame> {
+fn parse(body: &[u8], held_bytes: usize) -> Option<Frame> {
     let (head, payload) = body.split_first_chunk::<HEAD>()?;
     let [kind, cell @ ..] = head;
     let cell = u32::from_be_bytes(*cell);
     match kind {
-        b'o' => Some(Frame::Stream(Stream::Stdout, payload.to_vec())),
-        b'e' => Some(Frame::Stream(Stream::Stderr, payload.to_vec())),
+        b'o' => Some(Frame::Stream { cell, stream: Stream::Stdout, bytes: payload.to_vec() }),
+        b'e' => Some(Frame::Stream { cell, stream: Stream::Stderr, bytes: payload.to_vec() }),
         // A text may have lone surrogates.
         b'j' => {
             let message: Json = serde_json::from_str(&String::from_utf8_lossy(payload)).ok()?;
             self::message(cell, &message)
         }
-        b'c' => call(payload),
+        b'c' => call(cell, payload, held_bytes),
         _ => None,
     }
 }
 
 fn message(cell: u32, message: &Json) -> Option<Frame> {
     let text = |key: &str| message.get(key).and_then(Json::as_str).map(str::to_owned);
+    let display = |display| Frame::Display { cell, display };
     Some(match message.get("type")?.as_str()? {
         "ready" => Frame::Ready { version: text("version")?, path: text("path")? },
         "old" => Frame::Old { version: text("version")? },
-        "text" => Frame::Display(Display::Text(text("text")?)),
-        "markdown" => Frame::Display(Display::Markdown(text("text")?)),
-        "json" => Frame::Display(Display::Json(message.get("value")?.clone())),
+        "text" => display(Display::Text(text("text")?)),
+        "markdown" => display(Display::Markdown(text("text")?)),
+        "json" => display(Display::Json(message.get("value")?.clone())),
         "image" => {
             let (data, mime_type) = (text("data")?, text("mimeType")?);
-            Frame::Display(Display::Image(Image { data, mime_type }))
+            display(Display::Image(Image { data, mime_type }))
         }
+        "event" => display(Display::Event(note::event(message.get("event")?)?)),
         "done" => {
             let error = match message.get("error") {
                 None => None,
@@ -116,19 +128,19 @@ fn message(cell: u32, message: &Json) -> Option<Frame> {
 
 /// A call: a message with its number, its helper and its name, then the arguments: their nodes, and blobs to the end. Each
 /// of these parts has its length (4 bytes, big endian) in front.
-fn call(payload: &[u8]) -> Option<Frame> {
+fn call(cell: u32, payload: &[u8], held_bytes: usize) -> Option<Frame> {
     let (head, rest) = part(payload)?;
     let head: Json = serde_json::from_slice(head).ok()?;
     let text = |key: &str| head.get(key).and_then(Json::as_str).map(str::to_owned);
     let number = head.get("id")?.as_u64()?;
     let (helper, name, bytes) = (text("helper")?, text("name")?, payload.len());
-    let args = if bytes > MOST_HELD_BYTES {
+    let args = if bytes > held_bytes {
         // The desk refuses it by its size.
         Value::undefined()
     } else {
         arguments(rest)?
     };
-    Some(Frame::Call { number, call: HostCall { helper, name, args, bytes } })
+    Some(Frame::Call { cell, number, call: HostCall { helper, name, args, bytes } })
 }
 
 fn arguments(parts: &[u8]) -> Option<Value> {
@@ -169,10 +181,12 @@ impl Frame {
     /// The bytes that it holds, about.
     pub(super) fn bytes(&self) -> usize {
         match self {
-            Self::Stream(_, bytes) => bytes.len(),
-            Self::Display(Display::Text(text) | Display::Markdown(text)) => text.len(),
-            Self::Display(Display::Json(value)) => value.to_string().len(),
-            Self::Display(Display::Image(image)) => image.data.len(),
+            Self::Stream { bytes, .. } => bytes.len(),
+            Self::Display { display, .. } => match display {
+                Display::Text(text) | Display::Markdown(text) => text.len(),
+                Display::Json(value) | Display::Event(value) => value.to_string().len(),
+                Display::Image(image) => image.data.len(),
+            },
             Self::Call { call, .. } => call.bytes,
             Self::Ready { .. } | Self::Old { .. } | Self::Done { .. } => 0,
         }
@@ -205,17 +219,18 @@ mod tests {
         let payload = parts(&[CALL, args.nodes()]);
         let call =
             HostCall { bytes: payload.len(), ..HostCall::new("tool".into(), "a".into(), args) };
-        let expected = Frame::Call { number: 1, call };
-        assert_eq!(parsed(&frame(b'c', 0, &payload)).await, Ok(expected));
+        let expected = Frame::Call { cell: 3, number: 1, call };
+        assert_eq!(parsed(&frame(b'c', 3, &payload)).await, Ok(expected));
     }
 
     async fn parsed(bytes: &[u8]) -> Result<Frame, Fault> {
-        read(&mut &*bytes, 100).await
+        read(&mut &*bytes, 100, MOST_HELD_BYTES).await
     }
 
     #[tokio::test]
     async fn frames_are_read() {
-        let stream = Frame::Stream(Stream::Stderr, b"a\xff".to_vec());
+        let bytes = b"a\xff".to_vec();
+        let stream = Frame::Stream { cell: 1, stream: Stream::Stderr, bytes };
         assert_eq!(parsed(&frame(b'e', 1, b"a\xff")).await, Ok(stream));
         let done = br#"{"type":"done","error":{"name":"E","message":"m","line":3}}"#;
         let error = CellError {

@@ -29,7 +29,7 @@ pub(crate) struct Interpreter {
 }
 
 /// The program to start: that of the option, else that of `VIRTUAL_ENV`, else `python3`.
-pub(super) fn program(options: &PyOptions) -> PathBuf {
+pub(crate) fn program(options: &PyOptions) -> PathBuf {
     match &options.interpreter {
         // A relative path begins at the folder of this process, and not at that of the kernel.
         Some(path) if path.components().count() > 1 => {
@@ -48,7 +48,7 @@ pub(super) fn program(options: &PyOptions) -> PathBuf {
 ///
 /// # Errors
 /// The reason why it cannot run a kernel.
-pub(crate) async fn ask(options: &PyOptions) -> Result<Interpreter, String> {
+pub(super) async fn ask(options: &PyOptions) -> Result<Interpreter, String> {
     let program = program(options);
     let shown = program.display();
     let mut command = Command::new(&program);

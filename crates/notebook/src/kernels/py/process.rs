@@ -5,60 +5,42 @@
 
 use std::{
     collections::{BTreeMap, VecDeque},
-    env, io,
-    os::{fd::AsRawFd as _, unix::net::UnixStream as StdStream},
-    path::{Path, PathBuf},
-    process::Stdio,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    io,
+    sync::{
+        Arc, Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicU32, Ordering},
+    },
     time::Duration,
 };
 
-use isolane_child::{Ending, Lasting, at_exit, remove_folder};
+use isolane_child::{Ending, Lasting};
+use isolane_confine::program::ProgramConfinement;
 use serde_json::json;
-use tempfile::TempDir;
 use tokio::{
-    io::AsyncWriteExt as _,
-    net::{
-        UnixStream,
-        unix::{OwnedReadHalf, pipe},
-    },
-    process::Command,
-    sync::watch,
-    task::{coop::consume_budget, spawn_blocking, yield_now},
-    time::{sleep, timeout},
+    net::unix::{OwnedReadHalf, pipe},
+    sync::{oneshot, watch},
+    task::{coop::consume_budget, yield_now},
+    time::{Instant, sleep, timeout, timeout_at},
 };
 use tokio_util::sync::{CancellationToken, DropGuard};
 
 use super::{
+    Refused,
     frame::{self, Display, Fault, Frame},
     interpreter,
+    launch::{self, PIPE_BYTES, Room, Started},
     writer::Writer,
 };
 use crate::{
     CellError, HostAnswer, PyOptions,
     host::{
         Desk,
-        desk::{Helpers, HostCall, no_cell},
+        desk::{HostCall, no_cell},
     },
     kernels::Cell,
     record::Record,
     text::{clean::cleaned, screen::Stream},
 };
-
-/// Reads the kernel's program from its private descriptor and runs it.
-const BOOT: &str = include_str!("boot.py");
-
-/// The kernel's program.
-const PROGRAM: &str = concat!(
-    include_str!("kernel/channel.py"),
-    include_str!("kernel/display.py"),
-    include_str!("kernel/source.py"),
-    include_str!("kernel/encode.py"),
-    include_str!("kernel/decode.py"),
-    include_str!("kernel/host.py"),
-    include_str!("kernel/parallel.py"),
-    include_str!("kernel/kernel.py"),
-);
 
 /// After that time the host itself takes what a kernel has left in the pipes of its descriptors 1 and 2: it computes.
 const PATIENCE: Duration = Duration::from_millis(100);
@@ -72,15 +54,15 @@ const HEARTBEAT: Duration = Duration::from_secs(5);
 /// The bytes that are read at once.
 const READ_BYTES: usize = 64 << 10;
 
-/// The bytes that a pipe of a kernel holds.
-const PIPE_BYTES: usize = 1 << 20;
-
 /// The process of a kernel. Dropping it kills the process.
 #[derive(Debug)]
 pub(super) struct Process {
+    /// The number of the last cell.
+    cells: AtomicU32,
     id: Option<u32>,
     version: String,
     path: String,
+    confinement: Option<ProgramConfinement>,
     writer: Arc<Writer>,
     progress: watch::Receiver<Progress>,
     output: Arc<Mutex<Output>>,
@@ -93,7 +75,6 @@ pub(super) struct Process {
 struct Progress {
     ready: Option<(String, String)>,
     old: Option<String>,
-    done: Option<(u32, Option<CellError>)>,
     gone: Option<Gone>,
 }
 
@@ -110,19 +91,22 @@ pub(super) enum Gone {
     Killed,
 }
 
-/// The cell that runs.
+/// A cell that runs.
 #[derive(Debug)]
 struct Active {
-    number: u32,
     record: Record,
     desk: Arc<Desk>,
+    done: oneshot::Sender<Option<CellError>>,
 }
+
+/// The end of a cell that was begun, as the kernel will tell it.
+pub(super) type Done = oneshot::Receiver<Option<CellError>>;
 
 /// Where output goes.
 #[derive(Debug)]
 struct Output {
-    /// The cell that runs.
-    active: Option<Active>,
+    /// The cells that run, by their numbers.
+    active: BTreeMap<u32, Active>,
     /// Output that came between cells: its end, within a bound.
     waiting: VecDeque<Frame>,
     waiting_bytes: usize,
@@ -137,24 +121,30 @@ impl Process {
     pub(super) async fn start(
         options: &PyOptions,
         variables: &BTreeMap<String, String>,
-        helpers: &Helpers,
-        live_bytes: usize,
-    ) -> Result<Self, String> {
+        (live_bytes, held_bytes): (usize, usize),
+    ) -> Result<Self, Refused> {
         let program = interpreter::program(options);
-        let failed = |error: &io::Error| interpreter::not_started(&program, error);
-        let started =
-            start(&program, options, variables, helpers).await.map_err(|error| failed(&error))?;
-        let Started { lasting, stream, pipes, scratch } = started;
+        let not_ready = || interpreter::not_ready(&program, options.start_timeout_ms);
+        // A time beyond what the clock can say is none.
+        let limit = Duration::from_millis(options.start_timeout_ms);
+        let deadline = Instant::now().checked_add(limit).unwrap_or_else(far);
+        let starting = launch::start(options, variables);
+        let Ok(started) = timeout_at(deadline, starting).await else {
+            return Err(not_ready().into());
+        };
+        let Started { lasting, stream, pipes, room } = started?;
+        let confinement = room.confinement();
+        let refused = |reason: String| Refused { reason, confinement };
         let (reader, writer) = stream.into_split();
         let writer = Arc::new(Writer::new(writer));
         let (told, mut progress) = watch::channel(Progress::default());
         let output = Arc::new(Mutex::new(Output {
-            active: None,
+            active: BTreeMap::new(),
             waiting: VecDeque::new(),
             waiting_bytes: 0,
             most_bytes: live_bytes,
         }));
-        let (id, kill) = (lasting.id(), CancellationToken::new());
+        let (id, kill) = (room.process_id(&lasting), CancellationToken::new());
         let tending = Tending {
             lasting,
             pipes,
@@ -163,29 +153,43 @@ impl Process {
             writer: Arc::clone(&writer),
             kill: kill.clone(),
             frame_bytes: options.frame_bytes,
+            held_bytes,
             memory_limit_bytes: options.memory_limit_bytes,
-            scratch,
+            id,
+            room,
         };
         let guard = kill.clone().drop_guard();
         drop(tokio::spawn(tending.tend(reader)));
 
         let is_up = |progress: &Progress| progress.ready.is_some() || progress.gone.is_some();
-        let limit = Duration::from_millis(options.start_timeout_ms);
         let Ok(Ok(up)) =
-            timeout(limit, progress.wait_for(is_up)).await.map(|up| up.map(|up| up.clone()))
+            timeout_at(deadline, progress.wait_for(is_up)).await.map(|up| up.map(|up| up.clone()))
         else {
-            return Err(interpreter::not_ready(&program, options.start_timeout_ms));
+            return Err(refused(not_ready()));
         };
         if let Some(version) = &up.old {
-            return Err(interpreter::too_old(&program, version));
+            return Err(refused(interpreter::too_old(&program, version)));
         }
         let Some((version, path)) = up.ready else {
             let how = how(up.gone.unwrap_or(Gone::Killed));
             let said = lock(&output).said();
             let said = said.lines().last().map(|line| format!(": {line}")).unwrap_or_default();
-            return Err(format!("{} ended before it was ready ({how}){said}", program.display()));
+            let shown = program.display();
+            return Err(refused(format!("{shown} ended before it was ready ({how}){said}")));
         };
-        Ok(Self { id, version, path, writer, progress, output, _kill: guard, kill })
+        let cells = AtomicU32::new(0);
+        Ok(Self {
+            cells,
+            id,
+            version,
+            path,
+            confinement,
+            writer,
+            progress,
+            output,
+            _kill: guard,
+            kill,
+        })
     }
 
     /// Its number.
@@ -198,51 +202,72 @@ impl Process {
         (&self.version, &self.path)
     }
 
+    /// Its confinement, if it has one.
+    pub(super) fn confinement(&self) -> Option<ProgramConfinement> {
+        self.confinement
+    }
+
     /// How it ended, if it has.
     pub(super) fn gone(&self) -> Option<Gone> {
         self.progress.borrow().gone
     }
 
-    /// Begins a cell, whose output goes into the record from now on.
-    pub(super) async fn begin(&mut self, number: u32, name: &str, cell: &Cell<'_>) {
-        lock(&self.output).begin(number, cell);
-        let code = cell.code;
-        self.send(&json!({ "op": "cell", "cell": number, "name": name, "code": code })).await;
+    /// The number of the next cell.
+    pub(super) fn next_cell(&self) -> u32 {
+        self.cells.fetch_add(1, Ordering::Relaxed) + 1
+    }
+
+    /// Takes the output and the calls of a cell from now on.
+    pub(super) fn attend(&self, number: u32, cell: &Cell<'_>) -> Done {
+        let (sender, done) = oneshot::channel();
+        lock(&self.output).begin(number, cell, sender);
+        done
+    }
+
+    /// Begins a cell that is attended.
+    pub(super) async fn begin(&self, number: u32, name: &str, cell: &Cell<'_>) {
+        let (code, helpers) = (cell.code, cell.desk.helpers());
+        let message = json!({
+            "op": "cell",
+            "cell": number,
+            "name": name,
+            "code": code,
+            "tools": helpers.tools,
+            "concurrency": helpers.concurrency,
+        });
+        self.send(&message).await;
     }
 
     /// Interrupts a cell.
-    pub(super) async fn interrupt(&mut self, cell: u32) {
+    pub(super) async fn interrupt(&self, cell: u32) {
         self.send(&json!({ "op": "interrupt", "cell": cell })).await;
     }
 
     /// Waits for the end of a cell, or of the process.
-    pub(super) async fn done(&mut self, cell: u32) -> Result<Option<CellError>, Gone> {
-        let is_done = |progress: &Progress| {
-            progress.gone.is_some() || progress.done.as_ref().is_some_and(|done| done.0 == cell)
-        };
-        let Ok(progress) = self.progress.wait_for(is_done).await.map(|progress| progress.clone())
-        else {
-            return Err(Gone::Killed);
-        };
-        match (progress.done, progress.gone) {
-            (Some((number, error)), _) if number == cell => Ok(error),
-            (_, gone) => Err(gone.unwrap_or(Gone::Killed)),
+    pub(super) async fn done(&self, done: &mut Done) -> Result<Option<CellError>, Gone> {
+        let mut progress = self.progress.clone();
+        tokio::select! {
+            biased;
+            Ok(error) = done => Ok(error),
+            gone = progress.wait_for(|progress| progress.gone.is_some()) => {
+                Err(gone.ok().and_then(|progress| progress.gone).unwrap_or(Gone::Killed))
+            }
         }
     }
 
     /// Kills it with all that it has started, and waits until it is gone.
-    pub(super) async fn kill(&mut self) {
+    pub(super) async fn kill(&self) {
         self.kill.cancel();
         // The task that tends it tells the end, or is gone itself.
-        let _ = self.progress.wait_for(|progress| progress.gone.is_some()).await;
+        let _ = self.progress.clone().wait_for(|progress| progress.gone.is_some()).await;
     }
 
     /// Asks it to end, and kills it if it does not within that time.
-    pub(super) async fn close(mut self, grace: Duration) {
+    pub(super) async fn close(&self, grace: Duration) {
         let ended = async {
             self.send(&json!({ "op": "exit" })).await;
             // The task that tends it tells the end, or is gone itself.
-            let _ = self.progress.wait_for(|progress| progress.gone.is_some()).await;
+            let _ = self.progress.clone().wait_for(|progress| progress.gone.is_some()).await;
         };
         let _ = timeout(grace, ended).await;
         self.kill().await;
@@ -253,114 +278,9 @@ impl Process {
     }
 }
 
-/// The parts of a process that was started.
-struct Started {
-    lasting: Lasting,
-    stream: UnixStream,
-    pipes: [(Stream, pipe::Receiver); 2],
-    scratch: Scratch,
-}
-
-/// The folder of a kernel, removed with it.
-struct Scratch(Option<TempDir>);
-
-impl Scratch {
-    fn new() -> io::Result<Self> {
-        let folder = tempfile::Builder::new().prefix("isolane-py-").tempdir()?;
-        at_exit::folder_began(folder.path(), remove_folder);
-        Ok(Self(Some(folder)))
-    }
-
-    fn path(&self) -> &Path {
-        self.0.as_ref().map_or(Path::new("/"), TempDir::path)
-    }
-
-    /// Removes it, on a thread that may block.
-    async fn remove(mut self) {
-        if let Some(folder) = self.0.take() {
-            let path = folder.keep();
-            // Files of another user stay in the system's folder for temporary files.
-            let _ = spawn_blocking(move || {
-                let _ = remove_folder(&path);
-                at_exit::folder_ended(&path);
-            })
-            .await;
-        }
-    }
-}
-
-impl Drop for Scratch {
-    fn drop(&mut self) {
-        if let Some(folder) = self.0.take() {
-            at_exit::folder_ended(folder.path());
-        }
-    }
-}
-
-async fn start(
-    program: &Path,
-    options: &PyOptions,
-    variables: &BTreeMap<String, String>,
-    helpers: &Helpers,
-) -> io::Result<Started> {
-    let scratch = Scratch::new()?;
-    let (ours, theirs) = StdStream::pair()?;
-    let ((stdout, stdout_end), (stderr, stderr_end)) = (io::pipe()?, io::pipe()?);
-    let (kernel_stdout, kernel_stderr) = (stdout.try_clone()?, stderr.try_clone()?);
-    widen(&stdout_end);
-    widen(&stderr_end);
-    let numbers = [theirs.as_raw_fd(), kernel_stdout.as_raw_fd(), kernel_stderr.as_raw_fd()];
-
-    let mut command = Command::new(program);
-    command
-        .args(["-X", "utf8", "-u", "-c", BOOT, &numbers[0].to_string()])
-        .current_dir(options.working_folder.as_deref().unwrap_or(scratch.path()))
-        .env_clear()
-        .envs(own_variables(scratch.path()))
-        .envs(variables)
-        .stdin(Stdio::null())
-        .stdout(stdout_end)
-        .stderr(stderr_end);
-    let inherited = vec![theirs.into(), kernel_stdout.into(), kernel_stderr.into()];
-    let lasting = Lasting::start(command, inherited)?;
-
-    ours.set_nonblocking(true)?;
-    let mut stream = UnixStream::from_std(ours)?;
-    let path: Vec<PathBuf> =
-        options.path.iter().map(std::path::absolute).collect::<Result<_, _>>()?;
-    let path: Vec<_> = path.iter().map(|path| path.to_string_lossy()).collect();
-    // Numbers and lists of texts are the same in JSON and in Python.
-    let [descriptor, stdout_number, stderr_number] = numbers;
-    let (frame_bytes, data_bytes) = (options.frame_bytes, options.memory_limit_bytes);
-    let call = format!(
-        "\nstart({descriptor}, {stdout_number}, {stderr_number}, {frame_bytes}, {data_bytes}, {}, {}, {})\n",
-        json!(path),
-        json!(helpers.tools),
-        json!(helpers.concurrency)
-    );
-    let source = PROGRAM.to_owned() + &call;
-    let mut bytes = u32::try_from(source.len()).unwrap_or(u32::MAX).to_be_bytes().to_vec();
-    bytes.extend(source.as_bytes());
-    // One that has ended already is seen by its end.
-    let _ = stream.write_all(&bytes).await;
-    let pipes = [
-        (Stream::Stdout, pipe::Receiver::from_owned_fd(stdout.into())?),
-        (Stream::Stderr, pipe::Receiver::from_owned_fd(stderr.into())?),
-    ];
-    Ok(Started { lasting, stream, pipes, scratch })
-}
-
-/// The variables that each kernel has.
-fn own_variables(scratch: &Path) -> Vec<(String, std::ffi::OsString)> {
-    let mut variables = vec![
-        ("HOME".to_owned(), scratch.into()),
-        ("TMPDIR".to_owned(), scratch.into()),
-        ("MPLBACKEND".to_owned(), "agg".into()),
-        ("LANG".to_owned(), env::var_os("LANG").unwrap_or_else(|| "C.UTF-8".into())),
-    ];
-    let kept = ["PATH", "TZ"].into_iter();
-    variables.extend(kept.filter_map(|name| Some((name.to_owned(), env::var_os(name)?))));
-    variables
+/// A moment that does not come.
+fn far() -> Instant {
+    Instant::now() + Duration::from_hours(30 * 365 * 24)
 }
 
 /// The state of the task that tends a process.
@@ -372,8 +292,11 @@ struct Tending {
     writer: Arc<Writer>,
     kill: CancellationToken,
     frame_bytes: u64,
+    held_bytes: usize,
     memory_limit_bytes: u64,
-    scratch: Scratch,
+    /// The number of the kernel's own process, where the system tells it.
+    id: Option<u32>,
+    room: Room,
 }
 
 impl Tending {
@@ -386,15 +309,17 @@ impl Tending {
             writer,
             kill,
             frame_bytes,
+            held_bytes,
             memory_limit_bytes,
-            scratch,
+            id,
+            room,
         } = self;
-        let id = lasting.id();
+        let watched = id.filter(|_| !room.counts_memory());
         let gone = {
             let frames = async {
                 loop {
                     let bytes;
-                    match frame::read(&mut reader, frame_bytes).await {
+                    match frame::read(&mut reader, frame_bytes, held_bytes).await {
                         Ok(frame) => {
                             bytes = frame.bytes();
                             if !take(frame, &told, &output, &writer) {
@@ -410,7 +335,7 @@ impl Tending {
             let mut has_closed = false;
             let gone = tokio::select! {
                 () = kill.cancelled() => Some(Gone::Killed),
-                () = memory_is_full(id, memory_limit_bytes) => Some(Gone::OutOfMemory),
+                () = memory_is_full(watched, memory_limit_bytes) => Some(Gone::OutOfMemory),
                 () = lasting.exited() => None,
                 () = take_pipes(&pipes, &output) => None,
                 fault = &mut frames => {
@@ -429,12 +354,12 @@ impl Tending {
                 // The process sent the rest before its end.
                 let _ = timeout(REST, &mut frames).await;
             }
-            gone.unwrap_or(Gone::Ended(ending))
+            gone.unwrap_or_else(|| room.ending(ending).map_or(Gone::OutOfMemory, Gone::Ended))
         };
         for (stream, pipe) in &pipes {
             read_pipe(*stream, pipe, &output, PIPE_BYTES);
         }
-        scratch.remove().await;
+        room.remove().await;
         told.send_modify(|progress| progress.gone = Some(gone));
     }
 }
@@ -452,16 +377,13 @@ fn take(
         }
         Frame::Old { version } => told.send_modify(|progress| progress.old = Some(version)),
         Frame::Done { cell, error } => {
-            let mut output = lock(output);
-            if output.active.take_if(|active| active.number == cell).is_none() {
-                return false;
-            }
-            drop(output);
-            told.send_modify(|progress| progress.done = Some((cell, error)));
+            let Some(active) = lock(output).active.remove(&cell) else { return false };
+            // Nobody waits for the end of a cell whose call was given up.
+            let _ = active.done.send(error);
         }
-        Frame::Call { number, call } => {
-            // A call belongs to the cell that runs, whatever its frame says.
-            let desk = lock(output).active.as_ref().map(|active| Arc::clone(&active.desk));
+        Frame::Call { cell, number, call } => {
+            // A call belongs to a cell that runs, whatever its frame says.
+            let desk = lock(output).active(cell).map(|active| Arc::clone(&active.desk));
             let Some(place) = writer.place() else { return false };
             let writer = Arc::clone(writer);
             drop(tokio::spawn(async move {
@@ -469,7 +391,7 @@ fn take(
                 drop(place);
             }));
         }
-        frame @ (Frame::Stream(..) | Frame::Display(_)) => lock(output).push(frame),
+        frame @ (Frame::Stream { .. } | Frame::Display { .. }) => lock(output).push(frame),
     }
     true
 }
@@ -529,23 +451,14 @@ fn read_pipe(
         match pipe.try_read(&mut bytes) {
             Ok(count @ 1..) => {
                 taken += count;
-                let frame = Frame::Stream(stream, bytes[..count].to_vec());
-                lock(output).push(frame);
+                let bytes = bytes[..count].to_vec();
+                lock(output).push(Frame::Stream { cell: 0, stream, bytes });
             }
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => return (taken, true),
             Ok(0) | Err(_) => return (taken, false),
         }
     }
     (taken, true)
-}
-
-/// Gives a pipe more room, where the system can: a child that prints much waits less often.
-fn widen(pipe: &io::PipeWriter) {
-    #[cfg(target_os = "linux")]
-    // A system may permit less; the pipe keeps its size then.
-    let _ = rustix::pipe::fcntl_setpipe_size(pipe, PIPE_BYTES);
-    #[cfg(not(target_os = "linux"))]
-    let _ = pipe;
 }
 
 /// Ready once the process holds more memory than it may.
@@ -568,17 +481,26 @@ pub(super) fn resident_bytes(id: u32) -> Option<u64> {
 }
 
 impl Output {
-    fn begin(&mut self, number: u32, cell: &Cell<'_>) {
+    fn begin(&mut self, number: u32, cell: &Cell<'_>, done: oneshot::Sender<Option<CellError>>) {
         for frame in std::mem::take(&mut self.waiting) {
             write(frame, cell.record);
         }
         self.waiting_bytes = 0;
         let (record, desk) = (cell.record.clone(), Arc::clone(cell.desk));
-        self.active = Some(Active { number, record, desk });
+        self.active.insert(number, Active { record, desk, done });
+    }
+
+    /// The cell with that number if it runs, else the newest one.
+    fn active(&self, number: u32) -> Option<&Active> {
+        self.active.get(&number).or_else(|| self.active.values().next_back())
     }
 
     fn push(&mut self, frame: Frame) {
-        if let Some(active) = &self.active {
+        let cell = match &frame {
+            Frame::Stream { cell, .. } | Frame::Display { cell, .. } => *cell,
+            _ => 0,
+        };
+        if let Some(active) = self.active(cell) {
             write(frame, &active.record);
             return;
         }
@@ -588,7 +510,7 @@ impl Output {
             let first = self.waiting.pop_front();
             self.waiting_bytes -= first.map_or(0, |frame| frame.bytes());
         }
-        if let Some(Frame::Stream(_, bytes)) = self.waiting.back_mut() {
+        if let Some(Frame::Stream { bytes, .. }) = self.waiting.back_mut() {
             let surplus = bytes.len().saturating_sub(self.most_bytes);
             bytes.drain(..surplus);
             self.waiting_bytes -= surplus;
@@ -599,7 +521,7 @@ impl Output {
     fn said(&self) -> String {
         let mut bytes = Vec::new();
         for frame in &self.waiting {
-            if let Frame::Stream(_, more) = frame {
+            if let Frame::Stream { bytes: more, .. } = frame {
                 bytes.extend(more);
             }
         }
@@ -609,11 +531,14 @@ impl Output {
 
 fn write(frame: Frame, record: &Record) {
     match frame {
-        Frame::Stream(stream, bytes) => drop(record.stream(stream, &bytes)),
-        Frame::Display(Display::Text(text)) => record.text(&text),
-        Frame::Display(Display::Markdown(text)) => record.markdown(&text),
-        Frame::Display(Display::Json(value)) => record.json(value),
-        Frame::Display(Display::Image(image)) => record.displayed_image(image),
+        Frame::Stream { stream, bytes, .. } => drop(record.stream(stream, &bytes)),
+        Frame::Display { display, .. } => match display {
+            Display::Text(text) => record.text(&text),
+            Display::Markdown(text) => record.markdown(&text),
+            Display::Json(value) => record.json(value),
+            Display::Image(image) => record.displayed_image(image),
+            Display::Event(event) => record.event(event),
+        },
         Frame::Ready { .. } | Frame::Old { .. } | Frame::Done { .. } | Frame::Call { .. } => {}
     }
 }

@@ -139,7 +139,7 @@ class Channel:
         with self:
             self.flush_text()
             self.drain()
-            self.send(CALL, 0, payload)
+            self.send(CALL, self.kernel.current_cell(), payload)
         return True
 
     def flush_text(self):

@@ -1,4 +1,4 @@
-# Functions of the host: `tool` and `llm`.
+# Functions of the host: `tool`, `llm`, `agent`, and those of files and artifacts.
 #
 # In: calls of cells, from any thread. Out: frames to the host, and for the caller the value of the
 # answer, or its error.
@@ -7,12 +7,40 @@ import concurrent.futures
 import itertools
 
 
+# The helpers of which a literal `await helper(…)` lets other tasks run.
+AWAITED = frozenset(
+    [
+        "agent",
+        "append",
+        "diff",
+        "llm",
+        "output",
+        "parallel",
+        "pipeline",
+        "read",
+        "tool",
+        "tree",
+        "write",
+    ]
+)
+
+
 class HostError(RuntimeError):
     """An error of the host. Its class has the name that the host gave."""
 
 
 class Future(concurrent.futures.Future):
     """The answer to come: `result()` waits for it, and it can be awaited."""
+
+    # Waits on the main thread: cells that come meanwhile run there. The kernel sets it.
+    wait = None
+
+    def exception(self, timeout=None):
+        began = time.monotonic()
+        self.wait(self, timeout)
+        if timeout is not None:
+            timeout = max(0, began + timeout - time.monotonic())
+        return super().exception(timeout)
 
     def result(self, timeout=None):
         error = self.exception(timeout)
@@ -46,6 +74,11 @@ class Host:
             most = self.channel.frame_bytes
             raise ValueError(f"{place}: the arguments have more than {most:,} bytes")
         return future
+
+    def ask(self, helper, **options):
+        """Calls a helper with the options that are given."""
+        given = {key: value for key, value in options.items() if value is not None}
+        return self.call(helper, "", given)
 
     def answer(self, message, nodes, blobs):
         """Takes an answer, in the thread that reads frames."""
@@ -94,28 +127,38 @@ class Helper:
 
 
 class Tools:
-    """`tool`: the tools of the host by their names."""
+    """`tool`: the tools of the notebook whose cell runs, by their names."""
 
-    def __init__(self, host, names):
-        self.__dict__["_names"] = names
-        for name in names:
-            helper = Helper(f"tool.{name}", starter(host, name))
-            self.__dict__[name] = helper
-            if not name.isascii():
-                # Python reads names of code in this form.
-                import unicodedata
-
-                self.__dict__.setdefault(unicodedata.normalize("NFKC", name), helper)
+    def __init__(self, host, kernel):
+        self.__dict__["_host"], self.__dict__["_kernel"] = host, kernel
+        self.__dict__["_helpers"] = {}
 
     def __getattr__(self, name):
         if name.startswith(("__", "_repr_")):
             raise AttributeError(name)
-        names = self._names
+        names = self._kernel.facts().tools
+        for known in names:
+            if name in (known, spelled_in_code(known)):
+                if known not in self._helpers:
+                    self._helpers[known] = Helper(f"tool.{known}", starter(self._host, known))
+                return self._helpers[known]
         there = f"there are {', '.join(names)}" if names else "this notebook has no tools"
         raise AttributeError(f"there is no tool '{name[:100]}'; {there}")
 
+    def __dir__(self):
+        return list(self._kernel.facts().tools)
+
     def __repr__(self):
-        return f"<tools of the host: {', '.join(self._names)}>"
+        return f"<tools of the host: {', '.join(self._kernel.facts().tools)}>"
+
+
+def spelled_in_code(name):
+    """The form in which Python reads a name of code."""
+    if name.isascii():
+        return name
+    import unicodedata
+
+    return unicodedata.normalize("NFKC", name)
 
 
 def starter(host, name):
@@ -131,11 +174,56 @@ def starter(host, name):
 
 def llm_of(host):
     def start(prompt, model=None, system=None, schema=None):
-        options = {"prompt": prompt, "model": model, "system": system, "schema": schema}
-        given = {key: value for key, value in options.items() if value is not None}
-        return host.call("llm", "", given)
+        return host.ask("llm", prompt=prompt, model=model, system=system, schema=schema)
 
     return Helper("llm", start)
+
+
+def agent_of(host):
+    def start(prompt, agent_type=None, model=None, context=None, label=None, schema=None):
+        return host.ask(
+            "agent",
+            prompt=prompt,
+            agent_type=agent_type,
+            model=model,
+            context=context,
+            label=label,
+            schema=schema,
+        )
+
+    return Helper("agent", start)
+
+
+def file_helpers_of(host):
+    """The helpers of files and artifacts by their names. The host checks their arguments."""
+
+    def read(path, offset=1, limit=None, bytes=False):
+        args = {"path": path_of(path), "offset": offset, "limit": limit, "bytes": bytes}
+        return host.call("read", "", args)
+
+    def write(path, data):
+        return host.call("write", "", {"path": path_of(path), "data": data})
+
+    def append(path, data):
+        return host.call("append", "", {"path": path_of(path), "data": data})
+
+    def tree(path=".", max_depth=3, hidden=False):
+        args = {"path": path_of(path), "max_depth": max_depth, "hidden": hidden}
+        return host.call("tree", "", args)
+
+    def diff(a, b):
+        return host.call("diff", "", {"a": path_of(a), "b": path_of(b)})
+
+    def output(*ids, offset=1, limit=None):
+        return host.call("output", "", {"ids": ids, "offset": offset, "limit": limit})
+
+    helpers = (read, write, append, tree, diff, output)
+    return {start.__name__: Helper(start.__name__, start) for start in helpers}
+
+
+def path_of(path):
+    """A path as text, if it is one of `pathlib`."""
+    return os.fspath(path) if isinstance(path, os.PathLike) else path
 
 
 def awaited(helper):
@@ -144,13 +232,13 @@ def awaited(helper):
 
 
 def with_awaited_helpers(tree):
-    """The tree, in which `await llm(…)` and `await tool.name(…)` let other tasks run."""
+    """The tree, in which `await agent(…)` and `await tool.name(…)` let other tasks run."""
     for node in ast.walk(tree):
         if not (isinstance(node, ast.Await) and isinstance(node.value, ast.Call)):
             continue
         function = node.value.func
         base = function.value if isinstance(function, ast.Attribute) else function
-        if isinstance(base, ast.Name) and base.id in ("llm", "tool", "parallel", "pipeline"):
+        if isinstance(base, ast.Name) and base.id in AWAITED:
             name = ast.copy_location(ast.Name("__isolane_awaited__", ast.Load()), function)
             node.value.func = ast.copy_location(ast.Call(name, [function], []), function)
     return tree

@@ -7,14 +7,21 @@ import builtins
 import contextlib
 import types
 
+# Signals for several cells may come as one, or one after another within that time.
+SURPLUS_SECONDS = 0.1
+
 
 class Cell:
     """A cell that was begun."""
 
-    def __init__(self, number, name):
-        self.number, self.name = number, name
+    def __init__(self, message):
+        self.number, self.name = message["cell"], message["name"]
+        # The tools and the limits of its notebook.
+        self.tools, self.concurrency = message["tools"], message["concurrency"]
         # Whether code of it may be interrupted, and whether the host knows its end.
         self.is_open, self.is_over = True, False
+        # Whether its wait is to raise when it has the thread again.
+        self.is_interrupted = False
         self.task = None
 
 
@@ -27,12 +34,18 @@ class Kernel:
         self.loop = asyncio.new_event_loop()
         asyncio.set_event_loop(self.loop)
         self.cells = {}
-        self.to_interrupt = None
+        # The newest cell, and cells that were not begun yet.
+        self.newest, self.pending = None, collections.deque()
+        self.gate = threading.Lock()
+        self.context = contextvars.copy_context()
+        # The cells to interrupt, and until when a signal may come that has none any more.
+        self.to_interrupt, self.surplus_until = collections.deque(), 0.0
         self.is_closing = False
         module = types.ModuleType("__main__")
         module.__dict__["__builtins__"] = builtins
         sys.modules["__main__"] = module
         self.names = module.__dict__
+        self.waits = Waits(self)
 
     def current_cell(self):
         """The number of the cell to which output belongs: that of its code, else the newest one; 0
@@ -40,7 +53,13 @@ class Kernel:
         cell = CELL.get()
         if cell is not None and not cell.is_over:
             return cell.number
-        return next(reversed(self.cells), 0)
+        numbers = list(self.cells)
+        return numbers[-1] if numbers else 0
+
+    def facts(self):
+        """The cell to which code belongs that asks for tools and limits."""
+        cell = CELL.get()
+        return self.newest if cell is None or cell.is_over else cell
 
     def display(self, *values, raw=False):
         """Shows values. With `raw` a value is a dict of contents by their kinds."""
@@ -53,12 +72,32 @@ class Kernel:
         for message in messages:
             self.channel.message(message, self.current_cell())
 
-    def begin(self, message):
-        cell = Cell(message["cell"], message["name"])
-        self.cells[cell.number] = cell
-        context = contextvars.copy_context()
-        context.run(CELL.set, cell)
-        cell.task = context.run(self.loop.create_task, self.run(cell, message["code"]))
+    def begin_pending(self):
+        """Begins the cells that came, on the main thread."""
+        while self.pending:
+            with self.gate:
+                if not self.pending:
+                    return
+                message = self.pending.popleft()
+                self.newest = cell = Cell(message)
+                self.cells[cell.number] = cell
+            context = self.context.copy()
+            context.run(CELL.set, cell)
+            cell.task = context.run(self.loop.create_task, self.run(cell, message["code"]))
+            if cell.is_interrupted:
+                cell.task.cancel()
+
+    def withdraw(self, number):
+        """Ends a cell that was not begun; false if it was."""
+        with self.gate:
+            kept = [message for message in self.pending if message["cell"] != number]
+            is_there = len(kept) < len(self.pending)
+            if is_there:
+                self.pending.clear()
+                self.pending.extend(kept)
+        if is_there:
+            self.channel.message({"type": "done"}, number)
+        return is_there
 
     async def run(self, cell, code):
         error = place = None
@@ -100,6 +139,8 @@ class Kernel:
         if error is not None and error.__traceback__ is not None:
             traceback.clear_frames(error.__traceback__)
         with self.channel:
+            if cell.is_over:
+                return
             self.channel.flush()
             cell.is_over, cell.is_open = True, False
             self.channel.message(
@@ -107,26 +148,39 @@ class Kernel:
             )
             self.cells.pop(cell.number, None)
 
-    def interrupted(self, _signal, _frame):
+    def interrupted(self, _signal, frame):
         """On the main thread, in the context of the code that runs there."""
-        number, self.to_interrupt = self.to_interrupt, None
-        running = CELL.get()
-        # Without a number, code has sent the signal.
-        target = running if number is None else self.cells.get(number)
-        if target is None or target.is_over or not target.is_open:
-            return
-        if running is not target:
-            self.cancel(target)
-        elif self.channel.depth:
+        running, raises = CELL.get(), False
+        numbers = []
+        while self.to_interrupt:
+            numbers.append(self.to_interrupt.popleft())
+        targets = [self.cells.get(number) for number in numbers]
+        if len(numbers) > 1:
+            self.surplus_until = time.monotonic() + SURPLUS_SECONDS
+        elif not numbers and time.monotonic() > self.surplus_until:
+            # Code has sent the signal.
+            targets = [running]
+        for target in targets:
+            if target is None or target.is_over or not target.is_open:
+                continue
+            waits = target in self.waits.cells
+            if running is not target or (waits and not self.waits.is_in_callback(frame)):
+                self.cancel(target, waits)
+            else:
+                target.is_interrupted, raises = waits, True
+        if raises and self.channel.depth:
             self.channel.interrupted = True
-        else:
+        elif raises:
             raise KeyboardInterrupt
 
-    def cancel(self, cell):
-        """Ends a cell that awaits. One that goes on nevertheless is left to itself."""
-        cell.task.cancel()
-        error = asyncio.CancelledError()
-        self.loop.call_later(0.05, self.finish, cell, error)
+    def cancel(self, cell, waits):
+        """Ends a cell that awaits, or that `waits` while others run within it. One that goes on
+        nevertheless is left to itself."""
+        if waits or cell.task is None:
+            cell.is_interrupted = True
+        else:
+            cell.task.cancel()
+        self.waits.settle_soon(cell)
         self.loop.call_soon_threadsafe(lambda: None)
 
     def serve(self):
@@ -135,10 +189,14 @@ class Kernel:
             (length,) = struct.unpack(">I", self.channel.receive(4))
             message = json.loads(self.channel.receive(length))
             if message["op"] == "cell":
-                self.loop.call_soon_threadsafe(self.begin, message)
+                with self.gate:
+                    self.pending.append(message)
+                self.loop.call_soon_threadsafe(self.begin_pending)
+                self.waits.awake.put(None)
             elif message["op"] == "interrupt":
-                self.to_interrupt = message["cell"]
-                signal.pthread_kill(self.channel.main, signal.SIGINT)
+                if not self.withdraw(message["cell"]):
+                    self.to_interrupt.append(message["cell"])
+                    signal.pthread_kill(self.channel.main, signal.SIGINT)
             elif message["op"] == "answer":
                 nodes = self.channel.receive(message.get("nodes", 0))
                 blobs = [self.channel.receive(length) for length in message.get("blobs", ())]
@@ -169,7 +227,7 @@ def run_coroutine(main, **options):
         return asyncio_run(main, **options)
     if not asyncio.iscoroutine(main):
         raise ValueError(f"a coroutine was expected, got {main!r}")
-    ended, outcome, running = threading.Event(), {}, []
+    ended, outcome, running = Future(), {}, []
 
     async def run():
         running.extend((asyncio.get_running_loop(), asyncio.current_task()))
@@ -184,17 +242,17 @@ def run_coroutine(main, **options):
         finally:
             # One that did not begin is no mistake of the cell.
             wrapped.close()
-            ended.set()
+            ended.set_result(None)
 
     context = contextvars.copy_context()
     threading.Thread(target=context.run, args=(work,), name="asyncio.run", daemon=True).start()
     try:
-        ended.wait()
+        ended.result()
     except BaseException:
-        if running and not ended.is_set():
+        if running and not ended.done():
             loop, task = running
             loop.call_soon_threadsafe(task.cancel)
-            ended.wait()
+            ended.result()
         raise
     if "error" in outcome:
         raise outcome["error"]
@@ -204,7 +262,7 @@ def run_coroutine(main, **options):
 asyncio_run = asyncio.run
 
 
-def start(descriptor, stdout, stderr, frame_bytes, data_bytes, path, tools, concurrency):
+def start(descriptor, stdout, stderr, frame_bytes, data_bytes, path):
     """Serves the host until it is gone."""
     for inherited in (descriptor, stdout, stderr):
         os.set_inheritable(inherited, False)
@@ -217,16 +275,21 @@ def start(descriptor, stdout, stderr, frame_bytes, data_bytes, path, tools, conc
     sys.stdin = sys.__stdin__ = Stdin()
     builtins.input = no_input
     builtins.display = kernel.display
-    builtins.tool, builtins.llm = Tools(kernel.host, tools), llm_of(kernel.host)
-    builtins.parallel, builtins.pipeline = parallel_of(*concurrency), pipeline_of(*concurrency)
+    Future.wait = staticmethod(kernel.waits.wait)
+    builtins.tool, builtins.llm = Tools(kernel.host, kernel), llm_of(kernel.host)
+    builtins.agent = agent_of(kernel.host)
+    for name, helper in {**file_helpers_of(kernel.host), **text_helpers_of(kernel)}.items():
+        setattr(builtins, name, helper)
+    builtins.parallel, builtins.pipeline = parallel_of(kernel), pipeline_of(kernel)
     builtins.__isolane_awaited__ = awaited
     builtins.__isolane_shell__, builtins.__isolane_magic__ = shell, magic
     asyncio.run = run_coroutine
     limit_data(data_bytes)
     sys.argv = [""]
+    sys.path.insert(0, "")
     sys.path.extend(path)
     signal.signal(signal.SIGINT, kernel.interrupted)
-    for work in (kernel.serve, channel.flush_forever):
+    for work in (kernel.serve, channel.flush_forever, kernel.waits.settle_forever):
         threading.Thread(target=work, name="isolane", daemon=True).start()
     version = ".".join(map(str, sys.version_info[:3]))
     channel.message({"type": "ready", "version": version, "path": sys.executable}, 0)

@@ -95,19 +95,19 @@ def asyncio_loop():
         return None
 
 
-def parallel_of(concurrency, most):
-    def begin(loop, thunks, concurrency=concurrency):
+def parallel_of(kernel):
+    def begin(loop, thunks, concurrency=None):
         thunks = functions_of("parallel", "thunks", thunks)
-        limit = limit_of("parallel", concurrency, most)
+        limit = limit_of("parallel", concurrency, kernel)
         return Work(len(thunks), lambda at, awaited: awaited(thunks[at]()), limit, loop)
 
     return Parallel("parallel", begin)
 
 
-def pipeline_of(concurrency, most):
-    def begin(loop, items, *stages, concurrency=concurrency):
+def pipeline_of(kernel):
+    def begin(loop, items, *stages, concurrency=None):
         items, stages = list(items), functions_of("pipeline", "stages", stages)
-        limit = limit_of("pipeline", concurrency, most)
+        limit = limit_of("pipeline", concurrency, kernel)
 
         def act(at, awaited):
             value = items[at]
@@ -129,7 +129,11 @@ def functions_of(helper, name, given):
     return functions
 
 
-def limit_of(helper, concurrency, most):
+def limit_of(helper, concurrency, kernel):
+    """How many functions run at once, by the limits of the notebook whose cell runs."""
+    usual, most = kernel.facts().concurrency
+    if concurrency is None:
+        return usual
     if isinstance(concurrency, bool) or not isinstance(concurrency, int) or concurrency < 1:
         message = f"concurrency must be a whole number of at least 1, got {concurrency!r}"
         raise ValueError(f"{helper}: {message}")

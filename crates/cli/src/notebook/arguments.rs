@@ -19,6 +19,12 @@ pub(crate) struct NotebookArguments {
     /// Put the outputs into the file.
     #[arg(long)]
     pub(crate) write: bool,
+    /// Write the cells with their outputs into a page of HTML.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) html: Option<PathBuf>,
+    /// Write them into a notebook of Jupyter; a copy with the outputs, if the file is one.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) ipynb: Option<PathBuf>,
     /// Run cells of Python, which are not confined: they can do whatever you can.
     #[arg(long)]
     pub(crate) unconfined_python: bool,

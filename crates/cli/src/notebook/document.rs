@@ -6,11 +6,10 @@
 use std::{collections::BTreeMap, ops::Range, path::Path};
 
 use isolane::{Spelling, unknown_name};
-use isolane_notebook::{CallResult, CellResult, Language, Truncation};
+use isolane_notebook::{CallResult, CellResult, Language, Truncation, jupyter_outputs};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Serializer, Value as Json, json, ser::PrettyFormatter, value::RawValue};
 
-use super::outputs;
 use crate::exit::Ended;
 
 /// The version of Jupyter's format that is read: 4, since 2015.
@@ -63,6 +62,11 @@ impl Document {
         Ok(Self { text, is_jupyter, cells })
     }
 
+    /// Whether it is a notebook of Jupyter.
+    pub(crate) fn is_jupyter(&self) -> bool {
+        self.is_jupyter
+    }
+
     /// The text of the file with the outputs of the cells that have run.
     pub(crate) fn with(&self, done: &[Done]) -> String {
         let mut text = self.text.clone();
@@ -81,7 +85,10 @@ impl Document {
         let range = within(&self.text, raw);
         let fields: [(&str, Json); 2] = if self.is_jupyter {
             let count = json!(done.result.index + 1);
-            [("execution_count", count), ("outputs", outputs::of(&done.result, done.truncation))]
+            [
+                ("execution_count", count),
+                ("outputs", jupyter_outputs(&done.result, done.truncation)),
+            ]
         } else {
             let mut shaped = shaped(done);
             [("status", shaped["status"].take()), ("outputs", shaped["outputs"].take())]

@@ -1,30 +1,32 @@
 //! `isolane notebook`: the cells of a file, in kernels that keep their state.
 //!
 //! In: a notebook of Jupyter, or a list of cells. Out: the output of each cell as soon as the cell has ended, an exit code,
-//! and on demand the file with the outputs in it. `document` reads the file and puts outputs in, in Jupyter's form by
-//! `outputs`; `file` writes it; `shown` shows cells to people.
+//! and on demand the file with the outputs in it, or files of their own. `document` reads the file and puts outputs in; `file`
+//! writes it; `rendered` writes the others; `shown` shows cells to people.
 
 mod arguments;
 mod document;
 mod file;
-mod outputs;
+mod rendered;
 mod shown;
 
 use std::{
+    collections::BTreeMap,
     env,
     path::{Path, PathBuf},
     time::{Duration, Instant},
 };
 
 use isolane_notebook::{
-    Args, CallResult, CellInput, CellResult, CellStatus, ExecuteOptions, Execution, JsOptions,
-    Language, Limits, Notebook, NotebookOptions, PyOptions,
+    Args, CallResult, CellInput, CellResult, CellStatus, ExecuteOptions, Execution, Isolation,
+    JsOptions, Language, Limits, Notebook, NotebookOptions, PyOptions,
 };
 
 pub(crate) use self::arguments::NotebookArguments;
 use self::{
     document::{Document, Done},
     file::NotebookFile,
+    rendered::Rendered,
     shown::Shown,
 };
 use crate::{
@@ -53,6 +55,7 @@ pub(crate) async fn notebook(
     let limits = limits(arguments.timeout)?;
     let (path, is_written, given) =
         (arguments.file.clone(), arguments.write, arguments.given.clone());
+    let rendered = Rendered::new(&arguments)?;
     let read = move || {
         let text = sources::text(&path)?;
         let file = is_written.then(|| NotebookFile::open(&path, &text)).transpose()?;
@@ -82,9 +85,10 @@ pub(crate) async fn notebook(
     };
     let code = run.all(signals).await;
     let written = run.write(signals).await;
+    let is_rendered = run.render(&rendered, signals).await;
     run.notebook.close().await?;
     let code = code?;
-    written.map(|()| code)
+    written.and(is_rendered).map(|()| code)
 }
 
 /// The options of the notebook.
@@ -107,6 +111,7 @@ fn options(
     let py = PyOptions {
         interpreter: arguments.interpreter.clone(),
         working_folder: Some(folder.unwrap_or(Path::new("")).join(PathBuf::from("."))),
+        isolation: Isolation::None,
         memory_limit_bytes: 1 << 50,
         ..PyOptions::default()
     };
@@ -116,7 +121,12 @@ fn options(
     Ok(NotebookOptions {
         js: Some(js),
         py: arguments.unconfined_python.then_some(py),
-        env: env::vars_os().filter_map(texts).collect(),
+        // Cells of JavaScript see the variables, too: only a caller who trusts the file hands them over.
+        env: if arguments.unconfined_python {
+            env::vars_os().filter_map(texts).collect()
+        } else {
+            BTreeMap::new()
+        },
         limits,
         ..NotebookOptions::default()
     })
@@ -143,12 +153,12 @@ fn limits(timeout_ms: Option<u64>) -> Result<Limits, Ended> {
     })
 }
 
-/// Python has no confinement yet, so its cells need a word of the caller's.
+/// This command does not confine Python, so its cells need a word of the caller's.
 fn unconfined(document: &Document) -> Ended {
     let mut cells = document.cells.iter();
     let number = cells.position(|cell| cell.language == Language::Py).unwrap_or_default() + 1;
     Ended::misuse(format!(
-        "cell {number} is Python. Cells of Python are not confined yet: they can do whatever you can. \
+        "cell {number} is Python. This command does not confine cells of Python: they can do whatever you can. \
          --unconfined-python runs them"
     ))
 }
@@ -234,6 +244,15 @@ impl Run {
         self.file = Some(signals.during(write).await?);
         self.written = Instant::now();
         Ok(())
+    }
+
+    /// Writes the files that show the cells.
+    async fn render(&self, rendered: &Rendered, signals: &mut Signals) -> Result<(), Ended> {
+        if rendered.is_none() {
+            return Ok(());
+        }
+        let texts = rendered.texts(&self.document, &self.done);
+        signals.during(move || rendered::write(&texts)).await
     }
 }
 

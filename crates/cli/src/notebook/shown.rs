@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use isolane::ExecutionError;
 use isolane_notebook::{CallResult, CellError, CellResult, Language};
 
-use super::{document::Cell, outputs::cut_text};
+use super::document::Cell;
 use crate::{
     failure,
     sources::Sources,
@@ -79,7 +79,7 @@ impl Shown {
             count => streams.out(format!("({count} images)")),
         }
         if let Some(cut) = result.truncation {
-            say(&format!("{}{}", self.number(index), cut_text(cut)));
+            say(&format!("{}the output was cut: {cut}", self.number(index)));
         }
         if let Some(error) = &cell.error {
             let number = self.number(index);

@@ -204,6 +204,15 @@ fn run_and_check_have_the_tools() {
 }
 
 #[test]
+fn a_configuration_may_begin_with_a_byte_order_mark() {
+    let folder = TempDir::new().expect("a folder");
+    fs::write(folder.path().join("mcp.json"), "\u{feff}{\"mcpServers\":{}}").expect("a file");
+    fs::write(folder.path().join("code.ts"), "export default 6 * 7").expect("a file");
+    let (code, stdout, stderr) = isolane(folder.path(), &["run", "--mcp", "mcp.json", "code.ts"]);
+    assert_eq!((code, stdout.trim(), stderr.as_str()), (Some(0), "42", ""));
+}
+
+#[test]
 fn misuse_names_the_path_before_anything_starts() {
     let misused = |config: Json| {
         let (folder, _file) = folder(&config);
@@ -245,6 +254,9 @@ fn a_server_that_does_not_start_is_named_without_its_secrets() {
     assert_eq!(code, Some(70), "{stderr}");
     let error = "error: mcpServers.test: the server ended before it was ready\n";
     assert!(stderr.contains(error) && stderr.contains("test: TOKEN is [hidden]\n"), "{stderr}");
+    // It may end before it is written to, or afterwards.
+    let (code, stderr) = started(json!({ "command": "false" }));
+    assert_eq!((code, stderr.as_str()), (Some(70), error));
     let (code, stderr) = started(json!({ "command": "/nowhere/isolane-test" }));
     let missing = "error: mcpServers.test: the program cannot be started: No such file or directory (os error 2)\n";
     assert_eq!((code, stderr.as_str()), (Some(70), missing));

@@ -66,7 +66,7 @@ fn a_cell_that_fails_ends_the_run_unless_it_keeps_going() {
 fn python_needs_a_word_of_the_caller() {
     let folder = folder("a.ipynb", &jupyter("python", &["1"]));
     let (code, stdout, stderr) = isolane(folder.path(), &["notebook", "a.ipynb"]);
-    let expected = "error: cell 1 is Python. Cells of Python are not confined yet: they can do whatever you can. \
+    let expected = "error: cell 1 is Python. This command does not confine cells of Python: they can do whatever you can. \
                     --unconfined-python runs them\n";
     assert_eq!((code, stdout.as_str(), stderr.as_str()), (Some(2), "", expected));
 }
@@ -275,4 +275,59 @@ fn a_message_has_no_escape_sequences() {
     let (code, _, stderr) = isolane(folder.path(), &["notebook", "a.json"]);
     assert_eq!(code, Some(2));
     assert!(!stderr.contains('\u{1b}'), "{stderr:?}");
+}
+
+#[test]
+fn cells_are_shown_in_files_of_their_own() {
+    let cells = json!(["console.log('<i>')", "null.x", "'not reached'"]);
+    let folder = folder("a.json", &json!({ "cells": cells }));
+    let flags = ["notebook", "a.json", "--html", "a.html", "--ipynb", "a.ipynb"];
+    let (code, _, stderr) = isolane(folder.path(), &flags);
+    assert_eq!(code, Some(1), "{stderr}");
+    assert_eq!(read(&folder, "a.json"), json!({ "cells": cells }));
+    let page = fs::read_to_string(folder.path().join("a.html")).expect("a page");
+    assert!(page.contains("<h1>a.json</h1>") && page.contains("&lt;i&gt;"), "{page}");
+    assert!(page.contains("3 cells · JavaScript · ") && page.contains("1 failed · 1 not run"));
+    let written = read(&folder, "a.ipynb");
+    let counts = written["cells"].as_array().expect("cells").iter();
+    let counts: Json = counts.map(|cell| cell["execution_count"].clone()).collect();
+    assert_eq!((&counts, &written["nbformat_minor"]), (&json!([1, 2, null]), &json!(5)));
+    assert_eq!(written["metadata"]["kernelspec"]["language"], "typescript");
+    // It is a notebook that runs again.
+    let (code, stdout, _) = isolane(folder.path(), &["notebook", "a.ipynb"]);
+    assert_eq!((code, stdout.as_str()), (Some(1), "[1/3] console.log('<i>')\n<i>\n[2/3] null.x\n"));
+}
+
+#[test]
+fn a_copy_of_a_notebook_of_jupyter_keeps_all_else() {
+    let mut notebook = jupyter("typescript", &["1 + 1"]);
+    notebook["cells"][0]["metadata"] = json!({ "kept": 1 });
+    let text = json!({ "cell_type": "markdown", "metadata": {}, "source": "# Kept" });
+    notebook["cells"].as_array_mut().expect("cells").insert(0, text);
+    let folder = folder("a.ipynb", &notebook);
+    let flags = ["notebook", "a.ipynb", "--ipynb", "b.ipynb"];
+    let (code, _, stderr) = isolane(folder.path(), &flags);
+    assert_eq!((code, stderr.as_str()), (Some(0), ""));
+    assert_eq!(read(&folder, "a.ipynb"), notebook);
+    let data = json!({ "text/plain": ["2"] });
+    let output = json!({ "output_type": "display_data", "data": data, "metadata": {} });
+    notebook["cells"][1]["outputs"] = json!([output]);
+    notebook["cells"][1]["execution_count"] = json!(1);
+    assert_eq!(read(&folder, "b.ipynb"), notebook);
+}
+
+#[test]
+fn a_file_that_cannot_show_the_cells_is_refused_before_they_run() {
+    let folder = folder("a.json", &json!({ "cells": ["console.log('ran')"] }));
+    fs::create_dir(folder.path().join("folder")).expect("a folder");
+    for (flag, file, why) in [
+        ("--html", "no/a.html", "its folder is not there"),
+        ("--html", "folder", "it is a folder"),
+        ("--html", "./a.json", "it is the notebook itself"),
+        ("--ipynb", "a.json", "it is the notebook itself; --write puts outputs into it"),
+    ] {
+        let (code, stdout, stderr) = isolane(folder.path(), &["notebook", "a.json", flag, file]);
+        let expected = format!("error: cannot write {file}: {why}\n");
+        assert_eq!((code, stdout.as_str(), stderr), (Some(2), "", expected));
+    }
 }

@@ -2,9 +2,9 @@
 //!
 //! In: a model, an executor and options; then a text or contents. Out: events as they happen, and one [`LoopResult`].
 //!
-//! `builder` checks the options, `run` is the loop itself, `reply` reads a model's reply and finds its code (`fences`),
-//! `call` runs one program, `files` keeps what programs leave, and `history` says how code and results are told to the
-//! model. `events` is the queue to the reader.
+//! `builder` checks the options, `run` is the loop itself, `reply` reads a model's reply and finds its code (`fences`,
+//! `nesting`), `call` runs one program, `files` keeps what programs leave, and `history` says how code and results are told
+//! to the model. `events` is the queue to the reader.
 
 mod builder;
 mod call;
@@ -13,6 +13,7 @@ mod events;
 mod fences;
 mod files;
 mod history;
+mod nesting;
 mod reply;
 mod run;
 mod stream;

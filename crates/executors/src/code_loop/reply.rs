@@ -10,6 +10,7 @@ use super::{
     event::LoopEvent,
     events::Events,
     fences::{Block, Finder},
+    nesting::Nesting,
 };
 use crate::{CodeBlockDelimiters, ModelError, ModelReply, Part};
 
@@ -103,7 +104,11 @@ pub(super) struct Speech<'s> {
     text: String,
     searched: usize,
     told: usize,
-    /// The first block of the text so far. The text behind it is held back.
+    /// The first block of the text so far, up to the first fence that may close it.
+    found: Option<Block>,
+    /// The fences of the block, as long as it is not known which of them closes it.
+    nesting: Option<Nesting>,
+    /// The block that runs if the text ends here. The text behind it is held back.
     block: Option<Block>,
 }
 
@@ -118,6 +123,8 @@ impl<'s> Speech<'s> {
             text: String::new(),
             searched: 0,
             told: 0,
+            found: None,
+            nesting: None,
             block: None,
         }
     }
@@ -129,6 +136,7 @@ impl<'s> Speech<'s> {
 
     /// The turn is over.
     pub(super) fn end(mut self) -> Reply {
+        self.close(true);
         let indices = code_parts(&self.parts);
         let code = match self.block.take().filter(|_| indices.is_empty()) {
             Some(block) => Code::Block(block),
@@ -173,8 +181,24 @@ impl<'s> Speech<'s> {
     /// Searches the next piece of the text for a block.
     fn search(&mut self) {
         self.searched = self.text.floor_char_boundary(self.searched + BYTES_AT_ONCE);
-        self.block = self.finder.find(&self.text[..self.searched]);
+        if let Some(block) = self.finder.find(&self.text[..self.searched])
+            && self.found.as_ref() != Some(&block)
+        {
+            self.nesting = Nesting::new(&block, &self.text);
+            self.found = Some(block.clone());
+            self.block = Some(block);
+        }
+        self.close(false);
         self.tell(self.block.as_ref().map_or(self.searched, |block| block.end));
+    }
+
+    /// Looks for the fence that closes the block.
+    fn close(&mut self, is_whole: bool) {
+        let text = &self.text[..self.searched];
+        let closed = self.nesting.as_mut().and_then(|nesting| nesting.close(text, is_whole));
+        if closed.is_some() {
+            (self.block, self.nesting) = (closed, None);
+        }
     }
 
     /// Whether so much text follows a block that no more of it is waited for.

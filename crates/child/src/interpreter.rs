@@ -47,18 +47,18 @@ pub struct Interpreter {
     pub readable: Vec<PathBuf>,
 }
 
-/// Folders that a program has for itself, so that no others can be shown there.
-type Own = &'static [&'static str];
+/// Folders of the system that every program has for itself, so that no others can be shown there.
+const OWN: [&str; 3] = ["/proc", "/dev", "/sys"];
 
-/// Answers by name and `PATH`, and the folders that are left out of them.
-type Answers = HashMap<(PathBuf, Option<OsString>, Own), Interpreter>;
+/// Answers by name and `PATH`, and the working folder that is left out of them.
+type Answers = HashMap<(PathBuf, Option<OsString>, &'static str), Interpreter>;
 
-/// Finds an interpreter by its path or on `PATH`. Nothing that lies in the folders `own` is readable. The first time it is
-/// asked, in a process that takes as long as the interpreter does to start.
+/// Finds an interpreter by its path or on `PATH`. The folder `work`, which the program has for itself, is not readable, but
+/// a folder in it may be. The first time it is asked, in a process that takes as long as the interpreter does to start.
 ///
 /// # Errors
 /// There is none, or it does not answer.
-pub async fn find(name: &Path, own: Own) -> io::Result<Interpreter> {
+pub async fn find(name: &Path, work: &'static str) -> io::Result<Interpreter> {
     let file = name.file_name().unwrap_or_default().to_string_lossy();
     let question = match &*file {
         file if file.starts_with("python") || file.starts_with("pypy") => Some(PYTHON),
@@ -67,20 +67,24 @@ pub async fn find(name: &Path, own: Own) -> io::Result<Interpreter> {
         file if file.starts_with("perl") => Some(PERL),
         _ => None,
     };
-    find_by(name, question, own).await
+    find_by(name, question, work).await
 }
 
 /// As [`find`], for an interpreter of Python under any name.
 ///
 /// # Errors
 /// There is none, or it does not answer.
-pub async fn find_python(name: &Path, own: Own) -> io::Result<Interpreter> {
-    find_by(name, Some(PYTHON), own).await
+pub async fn find_python(name: &Path, work: &'static str) -> io::Result<Interpreter> {
+    find_by(name, Some(PYTHON), work).await
 }
 
-async fn find_by(name: &Path, question: Option<[&str; 2]>, own: Own) -> io::Result<Interpreter> {
+async fn find_by(
+    name: &Path,
+    question: Option<[&str; 2]>,
+    work: &'static str,
+) -> io::Result<Interpreter> {
     static KNOWN: Mutex<Option<Answers>> = Mutex::new(None);
-    let key = (name.to_owned(), env::var_os("PATH"), own);
+    let key = (name.to_owned(), env::var_os("PATH"), work);
     let known = {
         let known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
         known.as_ref().and_then(|known| known.get(&key).cloned())
@@ -90,8 +94,8 @@ async fn find_by(name: &Path, question: Option<[&str; 2]>, own: Own) -> io::Resu
     }
     let program = on_path(name)?;
     let found = match question {
-        Some(question) => ask(&program, question, own).await?,
-        None => described(program, Vec::new(), own),
+        Some(question) => ask(&program, question, work).await?,
+        None => described(program, Vec::new(), work),
     };
     let mut known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
     known.get_or_insert_default().insert(key, found.clone());
@@ -120,7 +124,7 @@ fn not_found() -> io::Error {
 }
 
 /// Asks a program. It is killed, with all that it has started, if this is dropped.
-async fn ask(program: &Path, question: [&str; 2], own: Own) -> io::Result<Interpreter> {
+async fn ask(program: &Path, question: [&str; 2], work: &str) -> io::Result<Interpreter> {
     let mut command = Command::new(program);
     command.args(question).stdin(Stdio::null());
     let bounds = Bounds { timeout: Some(PATIENCE), output_limit_bytes: MOST_ANSWER_BYTES };
@@ -134,11 +138,11 @@ async fn ask(program: &Path, question: [&str; 2], own: Own) -> io::Result<Interp
         return Err(io::Error::other("it does not say where its files are"));
     };
     let prefixes = lines.map(|line| PathBuf::from(OsString::from_vec(line.to_vec()))).collect();
-    Ok(described(path, prefixes, own))
+    Ok(described(path, prefixes, work))
 }
 
 /// An interpreter with those prefixes. One without any has that of its own file, if that lies in a `bin`.
-fn described(path: PathBuf, mut prefixes: Vec<PathBuf>, own: Own) -> Interpreter {
+fn described(path: PathBuf, mut prefixes: Vec<PathBuf>, work: &str) -> Interpreter {
     if prefixes.is_empty()
         && let Ok(file) = path.canonicalize()
         && let Some(folder) = file.parent().filter(|folder| folder.ends_with("bin"))
@@ -149,7 +153,7 @@ fn described(path: PathBuf, mut prefixes: Vec<PathBuf>, own: Own) -> Interpreter
     for prefix in prefixes.into_iter().filter(|prefix| prefix.is_absolute() && prefix.is_dir()) {
         // A prefix may be a link, and its files know either path.
         for path in [prefix.canonicalize().ok(), Some(prefix)].into_iter().flatten() {
-            if !is_private(&path, own) && !readable.contains(&path) {
+            if !is_private(&path, work) && !readable.contains(&path) {
                 readable.push(path);
             }
         }
@@ -180,26 +184,28 @@ fn plain(path: &Path) -> bool {
 
 /// Whether a folder holds more than an interpreter: the root, a home folder, one for temporary files or settings, and
 /// everything around these; or is one that the program has for itself.
-fn is_private(folder: &Path, own: Own) -> bool {
-    let whole = ["/root", "/home", "/tmp", "/etc", "/var"].map(PathBuf::from);
+fn is_private(folder: &Path, work: &str) -> bool {
+    let whole = ["/root", "/home", "/tmp", "/etc", "/var", work].map(PathBuf::from);
     let is_around = whole.into_iter().chain(env::home_dir()).any(|whole| {
         whole.starts_with(folder)
             || whole.canonicalize().is_ok_and(|whole| whole.starts_with(folder))
     });
     let is_home = folder.parent() == Some(Path::new("/home"));
-    is_around || is_home || own.iter().any(|own| folder.starts_with(own))
+    is_around || is_home || OWN.iter().any(|own| folder.starts_with(own))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    const OWN: Own = &["/proc"];
+    const WORK: &str = "/work";
 
     #[test]
     fn no_home_folder_and_nothing_around_one_is_a_prefix() {
-        for folder in ["/", "/home", "/home/ada", "/root", "/tmp", "/var", "/proc/self/root"] {
-            assert!(is_private(Path::new(folder), OWN), "{folder}");
+        for folder in
+            ["/", "/home", "/home/ada", "/root", "/tmp", "/var", "/proc/self/root", "/work"]
+        {
+            assert!(is_private(Path::new(folder), WORK), "{folder}");
         }
         for folder in [
             "/home/ada/venv",
@@ -207,8 +213,9 @@ mod tests {
             "/tmp/venv",
             "/opt/python",
             "/var/lib/app/venv",
+            "/work/venv",
         ] {
-            assert!(!is_private(Path::new(folder), OWN), "{folder}");
+            assert!(!is_private(Path::new(folder), WORK), "{folder}");
         }
     }
 
@@ -221,7 +228,7 @@ mod tests {
         fs::write(&program, "").expect("a file");
         let link = folder.path().join("lua5");
         std::os::unix::fs::symlink(&program, &link).expect("a link");
-        let found = described(link.clone(), Vec::new(), OWN);
+        let found = described(link.clone(), Vec::new(), WORK);
         assert_eq!(found.path, link);
         assert_eq!(found.readable[0], prefix);
         assert!(found.readable.contains(&link) && found.readable.contains(&program));

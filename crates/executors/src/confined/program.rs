@@ -43,8 +43,8 @@ const PATIENCE: Duration = Duration::from_secs(10);
 /// CPU time beyond the wall time.
 const CPU_AFTER: Duration = Duration::from_secs(1);
 
-/// Folders that a program has for itself.
-const OWN: &[&str] = &["/proc", "/dev", "/work", "/sys"];
+/// The working folder of programs.
+const WORK: &str = "/work";
 
 /// Where programs find others, after those beside the interpreter.
 const PATH: &str = "/usr/local/bin:/usr/bin:/bin";
@@ -173,7 +173,7 @@ impl Call {
         let interpreter = tokio::select! {
             biased;
             () = cancelled.cancelled() => return Err(ExecutorError::cancelled()),
-            found = interpreter::find(Path::new(name), OWN) => found.map_err(|error| not_started(name, error))?,
+            found = interpreter::find(Path::new(name), WORK) => found.map_err(|error| not_started(name, error))?,
         };
         let (readable, worker_path) = (executor.readable.clone(), executor.worker.clone());
         let memory_bytes = options.memory_bytes;
@@ -209,7 +209,7 @@ fn program(
     search.push(format!(":{PATH}"));
     let own = [
         ("PATH", search),
-        ("HOME", "/work".into()),
+        ("HOME", WORK.into()),
         ("TMPDIR", "/tmp".into()),
         ("LANG", "C.UTF-8".into()),
     ];

@@ -30,7 +30,7 @@ use tokio::{process::Command, task::spawn_blocking};
 use super::{
     Refused, interpreter,
     launch::{Ends, arguments, own_variables},
-    shown::{HOME, OWN, plain},
+    shown::{HOME, plain},
 };
 use crate::PyOptions;
 
@@ -153,7 +153,7 @@ impl Launch {
         let name = interpreter::program(options);
         let (asked, memory_bytes) = (options.clone(), options.memory_limit_bytes);
         let (found, ready) = tokio::join!(
-            find_python(&name, OWN),
+            find_python(&name, HOME),
             in_thread(move || {
                 let worker = launcher(asked.worker.as_deref())?;
                 let shown = Shown::of(&asked)?;

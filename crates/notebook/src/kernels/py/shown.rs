@@ -12,7 +12,7 @@ use std::{
 pub(super) const HOME: &str = "/isolane";
 
 /// Folders that a kernel has for itself, so that nothing of this machine can be in their place.
-pub(super) const OWN: &[&str] = &["/proc", "/dev", "/sys", "/isolane"];
+const OWN: &[&str] = &["/proc", "/dev", "/sys", "/isolane"];
 
 /// A path as a kernel knows it: absolute, without `..`.
 ///

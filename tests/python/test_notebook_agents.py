@@ -74,6 +74,26 @@ def test_an_agent_that_is_no_coroutine_waits_for_its_notebook(language: str) -> 
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
+def test_agents_that_are_no_coroutines_wait_beside_each_other(language: str) -> None:
+    code = {"js": "'%s' + '!'", "py": "print('%s!')"}
+    calls = {
+        "js": "(await Promise.all(['a', 'b', 'c', 'd'].map((p) => agent(p)))).join()",
+        "py": "print(','.join(parallel([lambda p=p: agent(p) for p in 'abcd'])))",
+    }
+
+    def agent(prompt: str, options: dict[str, Any]) -> str:
+        notebook: Notebook = options["notebook"]
+        result = notebook.execute_sync(cell(language, code[language] % prompt))
+        with Notebook() as other:
+            other.execute_sync(cell("js", "1"))
+        return result.text
+
+    with Notebook(agent=agent) as notebook:
+        result = notebook.execute_sync(cell(language, calls[language]))
+        assert result.text == "a!,b!,c!,d!"
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
 def test_the_end_of_a_cell_cancels_its_agent(language: str) -> None:
     async def main() -> None:
         called, cancelled = asyncio.Event(), asyncio.Event()

@@ -109,6 +109,8 @@ class Bridge:
         """Has the loop watch the mailbox."""
         self._watched = self.mailbox.fileno()
         self.loop.add_reader(self._watched, self._on_readable)
+        if self._pending:
+            self.loop.call_soon(self._receive)
 
     def unwatch(self) -> None:
         """Ends that, because the loop is about to close."""
@@ -148,12 +150,14 @@ class Bridge:
         self._sessions.add(session)
 
     def adopt(self, run: Run) -> None:
-        """Takes over a run whose own loop does not run any more."""
+        """Takes over a run whose own loop does not run any more, or waits for this thread."""
         before = run.bridge()
-        if before is not None:
-            before.forget(run)
+        undelivered = [] if before is None else before.forget(run)
         number = self.number()
         run.move(self, number)
+        self._pending.extend((number, *event[1:]) for event in undelivered)
+        if undelivered and self._watched is not None:
+            self.loop.call_soon(self._receive)
         self.attach(number, run)
         run.remote.forward(self.mailbox, number)
         run.adopted()
@@ -179,7 +183,8 @@ class Bridge:
     def wait_until(self, is_over: Callable[[], bool]) -> None:
         """Handles events on this thread, without a loop, until `is_over` returns true."""
         while not is_over():
-            self.mailbox.wait()
+            if not self._pending:
+                self.mailbox.wait()
             self._receive()
 
     def expect_events(self) -> None:
@@ -336,10 +341,17 @@ class Bridge:
         """The runs whose events come here."""
         return tuple(self._runs.values())
 
-    def forget(self, run: Run) -> None:
-        """Drops a run, whose events are of no interest here any more."""
-        for number, known in tuple(self._runs.items()):
-            if known is run:
-                del self._runs[number]
+    def forget(self, run: Run) -> list[Event]:
+        """Drops a run, whose events are of no interest here any more. Returns those that have
+        arrived and were not delivered."""
+        numbers = {number for number, known in self._runs.items() if known is run}
+        for number in numbers:
+            del self._runs[number]
         with contextlib.suppress(ValueError):
             self._readers.remove(run)
+        undelivered = [event for event in self._pending if event[0] in numbers]
+        if undelivered:
+            kept = [event for event in self._pending if event[0] not in numbers]
+            self._pending.clear()
+            self._pending.extend(kept)
+        return undelivered

@@ -286,6 +286,11 @@ impl Call {
             // The cell of the parent may have ended first, and has undone this one.
             ended.cause = self.outer_cause().or(ended.cause);
         }
+        if ended.cause == Some(Cause::Reset) {
+            // The kernel told of the end of the cell. By now the state of all cells is gone.
+            ended.state = "reset";
+            ended.state_text = Some(words::lost(input.language));
+        }
         if let Some((_, text)) = &ended.error {
             self.shared.whole(|whole| whole.block(text.trim_end()));
         }

@@ -86,8 +86,13 @@ pub(crate) fn javascript_state(state: SessionState, completed: Option<&str>) -> 
         (SessionState::RolledBack, Some(cell)) => {
             format!("JavaScript state is as it was when {cell} ended.")
         }
-        (SessionState::Reset, _) => "JavaScript state was lost.".to_owned(),
+        (SessionState::Reset, _) => lost(Language::Js),
     }
+}
+
+/// The state after a reset.
+pub(crate) fn lost(language: Language) -> String {
+    format!("{} state was lost.", language.title())
 }
 
 /// The state after a cell that threw.

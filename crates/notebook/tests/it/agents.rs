@@ -326,11 +326,11 @@ fn a_reset_by_a_child_ends_the_cell_of_the_parent() {
         let child = call.notebook.child(ChildOptions::default()).expect("it is open");
         child.reset(language).expect("it is open").wait().expect("it is reset");
         let result = block_on(parent);
-        assert!(
-            result.text.starts_with("Command aborted: the session was reset"),
-            "{}",
-            result.text
+        let expected = format!(
+            "Command aborted: the session was reset\nCell aborted.\n{} state was lost.",
+            code(language, "JavaScript", "Python")
         );
+        assert_eq!((result.text, result.cells[0].state), (expected, Some("reset")));
         let gone = code(language, "typeof kept", "'kept' in globals()");
         let expected = code(language, "undefined", "False");
         assert_eq!(run(&notebook, &[(language, gone)]).text, expected);

@@ -81,8 +81,9 @@ fn a_reset_ends_the_cell_that_runs_and_empties_the_kernel() {
     let execution = begun(&notebook, &[(Language::Js, loops)], "begun");
     let reset = notebook.reset(Language::Js).expect("it is open");
     let expected = "begun\nCommand aborted: the session was reset\nCell aborted.\n\
-                    JavaScript state is as it was before this cell.";
-    assert_eq!(execution.wait().text, expected);
+                    JavaScript state was lost.";
+    let result = execution.wait();
+    assert_eq!((result.text.as_str(), result.cells[0].state), (expected, Some("reset")));
     reset.wait().expect("it is reset");
     assert_eq!(run(&notebook, &[(Language::Js, "typeof x")]).text, "undefined");
 }

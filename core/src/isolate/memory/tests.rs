@@ -470,17 +470,21 @@ fn homes_move_between_threads() {
 
 #[test]
 fn entering_again_gives_no_second_stack() {
+    // In a frame of its own.
+    #[inline(never)]
+    fn run_lower(instance: &Instance<TestRealm>, code: &str) -> String {
+        let mut used = [0_u8; 8 << 10];
+        std::hint::black_box(&mut used);
+        let result = run(instance, code);
+        std::hint::black_box(&mut used);
+        result
+    }
     let instance = slot();
     instance.arm(limited(64));
     let depth =
         "(() => { let d = 0; const f = () => { d++; f() }; try { f() } catch {} return d })()";
     let outer: u32 = run(&instance, depth).parse().expect("a number");
-    let inner: u32 = instance
-        .enter(|_| {
-            let used = [0_u8; 8 << 10];
-            std::hint::black_box(&used);
-            run(&instance, depth).parse().expect("a number")
-        })
-        .expect("stayed");
+    let inner = instance.enter(|_| run_lower(&instance, depth)).expect("stayed");
+    let inner: u32 = inner.parse().expect("a number");
     assert!(inner < outer, "{inner} of {outer}");
 }

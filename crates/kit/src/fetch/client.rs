@@ -239,10 +239,12 @@ impl Exchange {
             return Err(failure::limit(format!("more than {most} redirects")));
         }
         // Sealed secrets of this host are placeholders again, so that they stay sealed and go only where they may.
-        let location = shown(location.as_bytes(), &secrets.responses_of(&self.outgoing.url));
+        let redactor = secrets.responses_of(&self.outgoing.url);
+        let location = shown(location.as_bytes(), &redactor);
         let invalid = || failure::no_valid_answer(&self.outgoing.url);
         let target = self.outgoing.url.join(&location).map_err(|_| invalid())?;
-        target::parse(target.as_str()).map(Some).map_err(|_| invalid())
+        // A URL has in UTF-8 what the header has in Latin-1.
+        target::parse(&redactor.text(target.as_str())).map(Some).map_err(|_| invalid())
     }
 
     /// Sends the request over an idle connection or a new one, and awaits the head of the answer.

@@ -2,7 +2,8 @@
 //!
 //! In: a text, or bytes in chunks of any size. Out: the same with a replacement for each value, in whichever of these
 //! forms it stands: as it is; percent-encoded, in either case, with each character encoded or not, with `+` for a space;
-//! with JSON's escapes; in base64 or base64url at any alignment; and in base64 that is percent-encoded or escaped. Values
+//! with JSON's escapes; in base64 or base64url at any alignment; in base64 that is percent-encoded or escaped; and all of
+//! these in Latin-1, and in UTF-8 that was taken for Latin-1 and encoded again, as answers have it in headers. Values
 //! that overlap are replaced together, by the longest one's replacement. Of base64 the whole run of its characters is
 //! replaced.
 //!

@@ -308,7 +308,8 @@ export interface KitDatabase {
     tables: {
       name: string;
       columns: { name: string; type: string; notnull: boolean; pk: boolean }[];
-      row_count: number;
+      /** `null` if the table cannot be read, such as a virtual table over one that was dropped. */
+      row_count: number | null;
     }[];
   }>;
 }

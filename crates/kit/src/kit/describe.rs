@@ -64,7 +64,7 @@ declare const db: {
   sql(sql: string, params?: Params): Promise<QueryResult | WriteResult>;
   batch(statements: [sql: string, params?: Params][]): Promise<(QueryResult | WriteResult)[]>;
   schema(): Promise<{
-    tables: { name: string; columns: { name: string; type: string; notnull: boolean; pk: boolean }[]; row_count: number }[];
+    tables: { name: string; columns: { name: string; type: string; notnull: boolean; pk: boolean }[]; row_count: number | null }[];
   }>;
 };
 ";

@@ -187,7 +187,8 @@ pub(super) struct Column {
 pub(super) struct Table {
     pub(super) name: String,
     pub(super) columns: Vec<Column>,
-    pub(super) row_count: i64,
+    /// `None` if the table cannot be read.
+    pub(super) row_count: Option<i64>,
 }
 
 /// The message of a schema.
@@ -217,7 +218,10 @@ pub(super) fn schema(tables: &[Table], room: &mut dyn Room) -> Result<Value, NoR
             writer.end_object();
         }
         writer.key("row_count");
-        integer(&mut writer, table.row_count);
+        match table.row_count {
+            Some(count) => integer(&mut writer, count),
+            None => writer.null(),
+        }
         writer.end_object();
     }
     writer.end_object();

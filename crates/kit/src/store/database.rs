@@ -22,6 +22,8 @@ use isolane::{
     value::{Event, Str, Writer},
 };
 
+use rusqlite::ffi::{SQLITE_CORRUPT_VTAB, SQLITE_ERROR};
+
 use super::{
     SHORT_BYTES, SHORT_MEMORY_BYTES,
     answer::{self, Column, Table},
@@ -425,11 +427,26 @@ fn tables(sqlite: &rusqlite::Connection) -> rusqlite::Result<Vec<Table>> {
                 is_primary_key: row.get::<_, i64>(3)? > 0,
             })
         };
-        let columns = described.query_map([&name], column)?.collect::<rusqlite::Result<_>>()?;
+        let listed = described.query_map([&name], column);
+        let columns = readable(listed.and_then(Iterator::collect))?.unwrap_or_default();
         let quoted = name.replace('"', "\"\"");
         let count = format!("SELECT count(*) FROM main.\"{quoted}\"");
-        let row_count = sqlite.query_row(&count, [], |row| row.get(0))?;
+        let row_count = readable(sqlite.query_row(&count, [], |row| row.get(0)))?;
         tables.push(Table { name, columns, row_count });
     }
     Ok(tables)
+}
+
+/// What was read of a table, or `None` if its definition is broken: the virtual table reads one that was dropped, or its
+/// module is not there.
+fn readable<T>(read: rusqlite::Result<T>) -> rusqlite::Result<Option<T>> {
+    use rusqlite::Error::{SqlInputError, SqliteFailure};
+    match read {
+        Err(SqliteFailure(error, _) | SqlInputError { error, .. })
+            if matches!(error.extended_code, SQLITE_ERROR | SQLITE_CORRUPT_VTAB) =>
+        {
+            Ok(None)
+        }
+        read => read.map(Some),
+    }
 }

@@ -4,6 +4,7 @@ use std::{
     collections::BTreeMap,
     fs,
     future::Future,
+    io::{BufRead, BufReader, Write},
     path::Path,
     process::Command,
     sync::{
@@ -234,6 +235,76 @@ fn processes_share_a_file() {
     let keys = waited(state.call(StateFunction::Keys, Value::serialize(&none).expect("a message")));
     let keys: Vec<String> = keys.expect("keys").deserialize().expect("strings");
     assert_eq!(keys.len(), 400);
+}
+
+/// Writes without end to the files in the folder named by the environment, and prints the number of each write that was
+/// confirmed; does nothing as a test of its own.
+#[test]
+fn child_of_a_killed_process_loses_no_confirmed_write() {
+    let Ok(folder) = std::env::var("ISOLANE_STORE_TEST_FOLDER") else { return };
+    let db = open(&Path::new(&folder).join("data.db"), false, WIDE_MS).expect("a database");
+    let options = StoreOptions {
+        file: Some(Path::new(&folder).join("agent.db")),
+        timeout_ms: WIDE_MS,
+        ..Default::default()
+    };
+    let state = State::new(&Store::open(&options).expect("a store"), StateLimits::default());
+    sql(&db, "CREATE TABLE one (n INTEGER)");
+    sql(&db, "CREATE TABLE two (n INTEGER)");
+    for number in 0.. {
+        let key = Value::serialize(&(number.to_string(), "x".repeat(3000))).expect("a message");
+        waited(state.call(StateFunction::Set, key)).expect("a write");
+        let inserts =
+            ["one", "two"].map(|table| [format!("INSERT INTO {table} VALUES ({number})")]);
+        let batch = Value::serialize(&[inserts]).expect("a message");
+        waited(db.call(DatabaseFunction::Batch, batch)).expect("a write");
+        writeln!(std::io::stdout(), "wrote {number}").expect("a pipe");
+    }
+}
+
+#[test]
+fn a_killed_process_loses_no_confirmed_write() {
+    for least in [1, 20, 60] {
+        let folder = tempfile::tempdir().expect("a folder");
+        let mut child = Command::new(std::env::current_exe().expect("this program"))
+            .args(["--exact", "store_life::child_of_a_killed_process_loses_no_confirmed_write"])
+            .arg("--nocapture")
+            .env("ISOLANE_STORE_TEST_FOLDER", folder.path())
+            .stdout(std::process::Stdio::piped())
+            .spawn()
+            .expect("a child");
+        let mut lines = BufReader::new(child.stdout.take().expect("a pipe")).lines();
+        let mut confirmed = || loop {
+            let line = lines.next()?.ok()?;
+            if let Some((_, number)) = line.rsplit_once("wrote ") {
+                return number.parse::<i64>().ok();
+            }
+        };
+        let mut last = -1;
+        while last < least {
+            last = confirmed().expect("the child writes");
+        }
+        // SIGKILL: wherever the child is in its next write.
+        child.kill().expect("it is killed");
+        last = std::iter::from_fn(confirmed).last().unwrap_or(last);
+        child.wait().expect("a child");
+
+        let db = open(&folder.path().join("data.db"), false, WIDE_MS).expect("a database");
+        assert_eq!(sql(&db, "PRAGMA quick_check"), json!([["ok"]]));
+        let rows = |table: &str| sql(&db, &format!("SELECT count(*), max(n) FROM {table}"));
+        // A batch is there as a whole: the one that was not confirmed, too.
+        assert_eq!(rows("one"), rows("two"));
+        let written = [last, last + 1].map(|number| json!([[number + 1, number]]));
+        assert!(written.contains(&rows("one")), "{last} of {}", rows("one"));
+        let file = Some(folder.path().join("agent.db"));
+        let store = Store::open(&StoreOptions { file, ..Default::default() }).expect("a store");
+        let state = State::new(&store, StateLimits::default());
+        for number in 0..=last {
+            let key = Value::serialize(&[number.to_string()]).expect("a message");
+            let value = waited(state.call(StateFunction::Get, key)).expect("a value");
+            assert_eq!(value.deserialize::<String>().expect("a text"), "x".repeat(3000));
+        }
+    }
 }
 
 #[test]

@@ -1,8 +1,10 @@
 // The tables of tools (crates/kit/tests/cases) in Node.
 
 import assert from 'node:assert/strict';
-import { readFileSync } from 'node:fs';
+import { mkdtempSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { after, test } from 'node:test';
 import { gzipSync } from 'node:zlib';
 
@@ -142,6 +144,25 @@ for (const { heading, source, language, libraries, kit: changes, options, result
       for (const [key, value] of Object.entries({ status: 'success', ...expected })) same(key, value, seen[key]);
     } finally {
       await kit.close();
+    }
+  });
+}
+
+const refusals = readFileSync(new URL('../../crates/kit/tests/cases/misuse.md', import.meta.url), 'utf8').split('\n## ').slice(1);
+test('the table of misuse has its cases', () => assert.ok(refusals.length >= 8, `${refusals.length} groups`));
+
+for (const text of refusals) {
+  test(`misuse: ${text.split('\n', 1)[0]}`, () => {
+    const folder = mkdtempSync(join(tmpdir(), 'isolane-misuse-'));
+    try {
+      writeFileSync(join(folder, 'text.db'), 'no database, but a text that is as long as a page\n'.repeat(100));
+      const [, fence] = text.split(/^```.*\n/m);
+      for (const [options, name, message] of JSON.parse(fence.replaceAll('{folder}', folder))) {
+        assert.throws(() => new Kit(options), { name, message }, JSON.stringify(options));
+      }
+      assert.deepStrictEqual(readdirSync(folder), ['text.db']);
+    } finally {
+      rmSync(folder, { recursive: true });
     }
   });
 }

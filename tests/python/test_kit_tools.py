@@ -204,3 +204,42 @@ def check(result: KitResult, expected: dict[str, Any]) -> None:
         assert result.result == seen["value"], "the result is the JSON"
     for key, value in expected.items():
         same(key, value, seen.get(key))
+
+
+MISUSE = (TABLES / "misuse.md").read_text(encoding="utf-8").split("\n## ")[1:]
+KINDS = {"TypeError": TypeError, "RangeError": ValueError, "Error": RuntimeError}
+
+
+def snake_options(given: Any) -> Any:
+    """Options as Python spells them, below lists too. Names of secrets have no small letters."""
+    if isinstance(given, list):
+        return [snake_options(one) for one in given]
+    if not isinstance(given, dict):
+        return given
+    return {
+        name if name.isupper() else snake_words(name): snake_options(value)
+        for name, value in given.items()
+    }
+
+
+def snake_words(text: str) -> str:
+    """A message with the names of options as Python spells them."""
+    return re.sub("(?<=[a-z])[A-Z](?=[a-z])", lambda upper: "_" + upper[0].lower(), text)
+
+
+def test_the_table_of_misuse_has_its_cases() -> None:
+    assert len(MISUSE) >= 8
+
+
+@pytest.mark.parametrize("group", MISUSE, ids=lambda text: text.split("\n", 1)[0])
+def test_misuse(group: str, tmp_path: pathlib.Path) -> None:
+    text = "no database, but a text that is as long as a page\n" * 100
+    (tmp_path / "text.db").write_text(text, encoding="utf-8")
+    fence = group.split("```json refused\n")[1].split("\n```")[0]
+    for options, name, message in json.loads(fence):
+        given = json.loads(json.dumps(snake_options(options)).replace("{folder}", str(tmp_path)))
+        with pytest.raises(KINDS[name]) as refused:
+            Kit(**given)
+        expected = snake_words(message).replace("{folder}", str(tmp_path))
+        assert str(refused.value) == expected, options
+    assert [file.name for file in tmp_path.iterdir()] == ["text.db"]

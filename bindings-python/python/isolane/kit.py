@@ -418,7 +418,7 @@ class Kit:
             for name, given in locals().items()
             if name not in ("self", "runtime", "browser") and given is not None
         }
-        if file is not None:
+        if isinstance(file, os.PathLike):
             options["file"] = os.fspath(file)
         if isinstance(db, Mapping) and isinstance(db.get("file"), os.PathLike):
             options["db"] = {**db, "file": os.fspath(db["file"])}

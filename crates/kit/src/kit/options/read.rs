@@ -15,7 +15,7 @@ use super::{
 use crate::{
     browser::{Browser, BrowserLimits},
     fetch::allow::AllowEntry,
-    kit::plain::{Plain, check_texts},
+    kit::plain::{Plain, check_texts, not_plain},
     secrets::SecretOptions,
     store::StateLimits,
 };
@@ -41,8 +41,7 @@ impl KitOptions {
     ) -> Result<Self, Error> {
         let mut kit = Self { spelling, ..Self::default() };
         check_texts(options, "")?;
-        let read = Plain::read(options)
-            .map_err(|_| Error::new(ErrorKind::Type, "options must be plain data"))?;
+        let read = Plain::read(options).map_err(|_| not_plain(options, ""))?;
         if matches!(read, Plain::Nothing) {
             return Ok(kit);
         }

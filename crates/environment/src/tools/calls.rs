@@ -95,13 +95,9 @@ impl ToolCalls {
             return Err(over());
         }
         let tool = self.find(name)?;
-        let count = |outcome| {
-            if let Some(count) = &self.count {
-                count(&tool.info.full_name(), outcome);
-            }
-        };
+        let mut counted = CountedCall { calls: self, tool, outcome: "dropped" };
         if let Err(error) = self.admit(tool, &args) {
-            count("refused");
+            counted.outcome = "refused";
             return Err(error);
         }
         let answer = async {
@@ -110,22 +106,18 @@ impl ToolCalls {
             match self.checked(tool, args).await {
                 Ok(args) => {
                     let answer = self.answer(tool, args).await;
-                    count(if answer.is_ok() { "ok" } else { "error" });
-                    answer
+                    (if answer.is_ok() { "ok" } else { "error" }, answer)
                 }
-                Err(error) => {
-                    count("refused");
-                    Err(error)
-                }
+                Err(error) => ("refused", Err(error)),
             }
         };
         tokio::select! {
             biased;
-            () = self.ended.cancelled() => {
-                count("dropped");
-                Err(over())
+            () = self.ended.cancelled() => Err(over()),
+            (outcome, answer) = answer => {
+                counted.outcome = outcome;
+                answer
             }
-            answer = answer => answer,
         }
     }
 
@@ -198,6 +190,21 @@ impl ToolCalls {
             return Err(ToolError::new("RangeError", message));
         }
         Ok(answer)
+    }
+}
+
+/// A call that is counted at its end. A caller that waits no more drops it.
+struct CountedCall<'c> {
+    calls: &'c ToolCalls,
+    tool: &'c Tool,
+    outcome: &'static str,
+}
+
+impl Drop for CountedCall<'_> {
+    fn drop(&mut self) {
+        if let Some(count) = &self.calls.count {
+            count(&self.tool.info.full_name(), self.outcome);
+        }
     }
 }
 

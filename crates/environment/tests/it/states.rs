@@ -199,6 +199,28 @@ async fn what_does_not_stop_is_given_up_after_the_grace() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn without_a_grace_a_kill_gives_up_at_once() {
+    let options = ProcessServiceOptions {
+        concurrency: 1,
+        kill_grace_ms: 0,
+        ..ProcessServiceOptions::default()
+    };
+    let (service, driven) = service(options);
+    create(&service, "stubborn").await;
+    create(&service, "next").await;
+    driven.begun(1).await.set_state(1, EnvironmentRunning).expect("its number");
+    assert_eq!(service.kill(1).await.expect("killed").state, Terminating);
+    service.wait(1, None).await.expect("known");
+    let error = "the environment did not stop within 0 ms";
+    assert_eq!(end(&service, 1).await, ("canceled", Some(error.to_owned())));
+    // The environment was told all the same.
+    driven.begun(2).await;
+    assert_eq!((driven.kills(), service.stats().given_up), (vec![1], 1));
+    service.shutdown().await;
+    assert_eq!((end(&service, 2).await.0, driven.shutdowns()), ("canceled", 1));
+}
+
+#[tokio::test(start_paused = true)]
 async fn what_does_not_answer_is_given_up_after_the_backstop() {
     let (service, driven) = narrow();
     create(&service, "silent").await;

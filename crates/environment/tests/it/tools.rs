@@ -3,7 +3,8 @@
 use std::sync::{Arc, Mutex};
 
 use isolane_environment::{
-    ExecutionExitState::Success, ProcessService, ToolContext, ToolDescription, ToolError, ToolInfo,
+    ExecutionExitState::Success, ProcessService, ProcessState::Idle, ToolContext, ToolDescription,
+    ToolError, ToolInfo,
 };
 use serde_json::{Value, json};
 use tokio::sync::Semaphore;
@@ -123,6 +124,43 @@ async fn the_end_of_an_execution_aborts_its_calls() {
     assert_eq!(error.message, "the execution has ended");
     assert!(signals.lock().expect("whole")[0].is_cancelled());
     assert_eq!(service.stats().tool_calls[0].outcome, "dropped");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_call_that_its_caller_drops_is_counted() {
+    let (service, driven) = narrow();
+    let handler = |_: Value, _: ToolContext| std::future::pending();
+    service.tool("shop", "wait", described(None), handler).expect("a tool");
+    create(&service, "").await;
+    let bindings = driven.bindings(1);
+    let call = tokio::spawn(async move { bindings.invoke_tool(1, "shop.wait", json!({})).await });
+    settle().await;
+    call.abort();
+    call.await.expect_err("it is dropped");
+    let counts = service.stats().tool_calls;
+    assert_eq!((counts[0].outcome, counts[0].count, counts.len()), ("dropped", 1, 1));
+    driven.end(1, Ok(Success));
+}
+
+#[tokio::test(start_paused = true)]
+async fn arguments_that_are_being_checked_at_the_end_are_dropped() {
+    let (service, driven) = narrow();
+    // Arguments of this size are checked on another thread, which a paused clock does not wait for.
+    let schema = json!({ "type": "object", "properties": { "text": { "pattern": "^(ab)*$" } } });
+    let handler = |args: Value, _: ToolContext| async move { Ok(args) };
+    service.tool("shop", "order", described(Some(schema)), handler).expect("a tool");
+    create(&service, "").await;
+    let bindings = driven.bindings(1);
+    let args = json!({ "text": "ab".repeat(1 << 20) });
+    let mut call = Box::pin(bindings.invoke_tool(1, "shop.order", args));
+    assert!(futures::poll!(&mut call).is_pending());
+    driven.end(1, Ok(Success));
+    while service.get(1).await.expect("a record").state != Idle {
+        settle().await;
+    }
+    assert_eq!(call.await.expect_err("dropped").message, "the execution has ended");
+    let counts = service.stats().tool_calls;
+    assert_eq!((counts[0].outcome, counts[0].count, counts.len()), ("dropped", 1, 1));
 }
 
 #[tokio::test(start_paused = true)]

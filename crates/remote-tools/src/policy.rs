@@ -81,13 +81,17 @@ impl Policy {
         })
     }
 
-    /// The patterns that name a service without a `*`, and match none of the tools. Services that are switched off do not
-    /// count.
-    pub(crate) fn unmatched(&self, tools: &[Names], is_off: impl Fn(&str) -> bool) -> Vec<&str> {
-        let named = self.services().filter(|(service, _)| !is_off(service));
+    /// The patterns that match none of the tools. Patterns that fit one of these services, which are switched off, do
+    /// not count.
+    pub(crate) fn unmatched(&self, tools: &[Names], off: &[String]) -> Vec<&str> {
+        let patterns = self.0.iter().map(|(pattern, _)| pattern.as_str());
+        let is_off = |pattern: &str| {
+            let (service, _) = pattern.split_once('.').unwrap_or((pattern, ""));
+            off.iter().filter_map(|name| name.split('.').next()).any(|name| matches(service, name))
+        };
         let unmatched =
-            named.filter(|(_, pattern)| !tools.iter().any(|tool| tool.match_with(pattern)));
-        unmatched.map(|(_, pattern)| pattern).collect()
+            patterns.filter(|pattern| !tools.iter().any(|tool| tool.match_with(pattern)));
+        unmatched.filter(|pattern| !is_off(pattern)).collect()
     }
 
     /// The decision about a tool. A tool that no pattern matches is asked about if it can destroy.
@@ -192,13 +196,31 @@ mod tests {
         for pattern in ["github.delete-repo", "github.deleteRepo", "github.delete*"] {
             let policy = policy(&[(pattern, "deny")]);
             assert_eq!(policy.decide(&tool, false), Decision::Deny);
-            assert_eq!(policy.unmatched(std::slice::from_ref(&tool), |_| false), [""; 0]);
+            assert_eq!(policy.unmatched(std::slice::from_ref(&tool), &[]), [""; 0]);
         }
         let policy = policy(&[("*.delete_repo", "deny"), ("github.delete_repo", "deny")]);
         assert_eq!(policy.decide(&tool, false), Decision::Allow);
         let tools = [tool];
-        assert_eq!(policy.unmatched(&tools, |_| false), ["github.delete_repo"]);
-        assert_eq!(policy.unmatched(&tools, |service| service == "github"), [""; 0]);
+        assert_eq!(policy.unmatched(&tools, &[]), ["*.delete_repo", "github.delete_repo"]);
+        assert_eq!(policy.unmatched(&tools, &["github".to_owned()]), [""; 0]);
+    }
+
+    #[test]
+    fn patterns_that_match_nothing_are_found_wherever_their_stars_are() {
+        let policy = policy(&[
+            ("*.nosuch", "deny"),
+            ("git*.delete_*", "deny"),
+            ("github.delete_*", "deny"),
+            ("*.say", "ask"),
+            ("off.x", "deny"),
+            ("o*.y", "deny"),
+            ("*", "ask"),
+        ]);
+        let tools = [Names::new("github", "say")];
+        let unmatched = policy.unmatched(&tools, &["off.beta".to_owned()]);
+        assert_eq!(unmatched, ["git*.delete_*", "github.delete_*"]);
+        let unmatched = policy.unmatched(&tools, &[]);
+        assert_eq!(unmatched, ["*.nosuch", "git*.delete_*", "github.delete_*", "off.x", "o*.y"]);
     }
 
     #[test]

@@ -200,10 +200,7 @@ impl Config {
     /// Refuses a pattern for one tool that its service does not have, once all tools are known. Patterns with a `*` that
     /// match nothing are told.
     pub(crate) fn check_patterns(&self, tools: &[Names], log: &Log) -> Result<(), Error> {
-        let is_off = |service: &str| {
-            self.disabled.iter().any(|name| name.split('.').next() == Some(service))
-        };
-        for pattern in self.policy.unmatched(tools, is_off) {
+        for pattern in self.policy.unmatched(tools, &self.disabled) {
             if pattern.contains('*') {
                 log(&format!("policy: '{pattern}' matches no tool"));
                 continue;

@@ -13,8 +13,8 @@ const LEAST_BYTES: usize = 6;
 /// The shortest part of a value that is hidden by itself, such as the token behind `Bearer`.
 const LEAST_PART_BYTES: usize = 8;
 
-/// The beginning of a longer value is hidden from so many bytes on: a text may be cut within a value.
-const LEAST_BEGINNING: usize = 12;
+/// The beginning and the end of a longer value are hidden from so many bytes on: a text may be cut within a value.
+const LEAST_PIECE_BYTES: usize = 12;
 
 /// The text in the place of a value.
 const MARK: &str = "[hidden]";
@@ -41,15 +41,27 @@ impl Hidden {
 
     /// The text without them, in letters of either case. Costs the product of the lengths.
     pub(crate) fn hide(&self, text: &str) -> String {
-        let mut shown = String::with_capacity(text.len());
-        let mut left = text;
-        while let Some(next) = left.chars().next() {
-            // Values may begin alike: the longest one counts.
-            let hidden = self.0.iter().filter_map(|value| beginning(left, value)).max();
-            let end = hidden.unwrap_or(next.len_utf8());
-            shown.push_str(if hidden.is_some() { MARK } else { &left[..end] });
-            left = &left[end..];
+        let mut pieces = Vec::new();
+        for (at, next) in text.char_indices() {
+            let end = at + next.len_utf8();
+            // Values may begin or end alike: the longest piece counts.
+            let begun = self.0.iter().filter_map(|value| beginning(&text[at..], value)).max();
+            let ended = self.0.iter().filter_map(|value| ending(&text[..end], value)).max();
+            pieces.extend(begun.map(|bytes| (at, at + bytes)));
+            pieces.extend(ended.map(|bytes| (end - bytes, end)));
         }
+        pieces.sort_unstable();
+        let mut shown = String::with_capacity(text.len());
+        let mut done = 0;
+        for (from, to) in pieces {
+            if from >= done {
+                shown.push_str(&text[done..from]);
+                shown.push_str(MARK);
+            }
+            // A piece that overlaps the one before it makes that one longer.
+            done = done.max(to);
+        }
+        shown.push_str(&text[done..]);
         shown
     }
 }
@@ -121,7 +133,16 @@ fn beginning(text: &str, value: &str) -> Option<usize> {
     let same = text.char_indices().zip(value.chars());
     let same = same.take_while(|((_, a), b)| a.eq_ignore_ascii_case(b));
     let bytes = same.last().map_or(0, |((at, last), _)| at + last.len_utf8());
-    let enough = value.len().min(LEAST_BEGINNING);
+    let enough = value.len().min(LEAST_PIECE_BYTES);
+    (bytes >= enough).then_some(bytes)
+}
+
+/// The bytes at the end of a text that repeat the end of a value, if they repeat enough of it.
+fn ending(text: &str, value: &str) -> Option<usize> {
+    let same = text.char_indices().rev().zip(value.chars().rev());
+    let same = same.take_while(|((_, a), b)| a.eq_ignore_ascii_case(b));
+    let bytes = same.last().map_or(0, |((at, _), _)| text.len() - at);
+    let enough = value.len().min(LEAST_PIECE_BYTES);
     (bytes >= enough).then_some(bytes)
 }
 
@@ -170,6 +191,23 @@ mod tests {
         assert_eq!(hide(&[value], "sk-live-0123"), "[hidden]");
         assert_eq!(hide(&[value], "sk-live-01"), "sk-live-01");
         assert_eq!(hide(&["schlüßelschlüßel"], "der schlüßelschl-"), "der [hidden]-");
+    }
+
+    #[test]
+    fn values_that_lost_their_beginning_are_hidden() {
+        let value = "sk-live-0123456789abcdef";
+        assert_eq!(hide(&[value], "...56789abcdef is wrong"), "...56789abcdef is wrong");
+        assert_eq!(hide(&[value], "...456789ABCDEF is wrong"), "...[hidden] is wrong");
+        assert_eq!(
+            hide(&[value], "...23456789abcdef, sk-live-0123456..."),
+            "...[hidden], [hidden]..."
+        );
+        assert_eq!(hide(&["schlüßelschlüßel"], "-üßelschlüßel!"), "-[hidden]!");
+        // What begins in one value and ends in another is one piece.
+        assert_eq!(
+            hide(&[value, "abcdef-0123456789"], "sk-live-0123456789abcdef-0123456789"),
+            "[hidden]"
+        );
     }
 
     #[test]

@@ -16,6 +16,9 @@ use crate::{client::cause, config::Server};
 /// The most characters of a message.
 const MOST_SHOWN: usize = 4000;
 
+/// The most characters of a message that are searched for hidden values, which take more room than their marks.
+const MOST_SEARCHED: usize = 16 * MOST_SHOWN;
+
 const UNREADY: &str = "the server ended before it was ready";
 const UNANSWERED: &str = "the server ended before it answered";
 
@@ -87,12 +90,12 @@ impl Failure {
     }
 
     pub(super) fn into_error(self, server: &Server) -> Error {
-        let message = shown(&server.hidden.hide(&self.message));
+        let message = shown(&self.message, server);
         Error::new(ErrorKind::Unavailable, format!("mcpServers.{}: {message}", server.name))
     }
 
     pub(super) fn into_tool_error(self, shown_name: &str, server: &Server) -> ToolError {
-        let message = shown(&server.hidden.hide(&self.message));
+        let message = shown(&self.message, server);
         let message = if self.is_of_tool { message } else { format!("{shown_name}: {message}") };
         let error = ToolError::new("Error", message);
         match self.code {
@@ -102,8 +105,9 @@ impl Failure {
     }
 }
 
-fn shown(text: &str) -> String {
-    text.chars().take(MOST_SHOWN).collect()
+fn shown(text: &str, server: &Server) -> String {
+    let searched: String = text.chars().take(MOST_SEARCHED).collect();
+    server.hidden.hide(&searched).chars().take(MOST_SHOWN).collect()
 }
 
 /// Why a request was not made, without its address. `ended` is the reason for a program that reads no more.

@@ -34,6 +34,7 @@ TOOLS = [
     {"name": "never", "description": "Never answers.", "inputSchema": schema()},
     {"name": "counts", "description": "What has come so far.", "inputSchema": schema()},
     {"name": "huge", "description": "Answers too much.", "inputSchema": schema()},
+    {"name": "raw", "description": "Answers with a text.", "inputSchema": schema(text=TEXT)},
     {"name": "large", "description": "Answers 5 MiB.", "inputSchema": schema()},
     {"name": "garbage", "description": "Writes no JSON first.", "inputSchema": schema()},
     {"name": "flood", "description": "Floods its caller first.", "inputSchema": schema()},
@@ -108,6 +109,8 @@ def listed(params: dict) -> dict:
         number = int(params.get("cursor") or 0)
         tools = [{**TOOLS[1], "name": f"say{number}-{index}"} for index in range(100)]
         return {"tools": tools, "nextCursor": str(number + 1)}
+    if MODE == "empty":
+        return {"tools": [], "nextCursor": "more"}
     if MODE == "twice":
         return {"tools": [{**TOOLS[1], "name": name} for name in ("a-b", "a.b")]}
     if MODE == "same":
@@ -160,6 +163,10 @@ def respond(message: dict) -> dict | None:
         return {"id": message["id"], "error": error}
     if params.get("name") == "refuse":
         return {"id": message["id"], "error": {"code": -32602, "message": "not today"}}
+    if params.get("name") == "raw":
+        head = f'{{"jsonrpc":"2.0","id":{message["id"]},'
+        print(head + params["arguments"]["text"] + "}", flush=True)
+        return None
     result = answer(method, params)
     return None if result is None else {"id": message["id"], "result": result}
 

@@ -100,6 +100,14 @@ fn failures_are_errors_inside() {
         |call: &str| error(&mut host, &format!("import * as test from 'test'; await test.{call}"));
     assert_eq!(fails("fail({ text: 'no such repo' })"), thrown("no such repo"));
     assert_eq!(fails("refuse()"), thrown("test.refuse: not today"));
+    for text in [
+        r#""result":{"content":[{"type":"text","text":"\ud800"}]}"#,
+        r#""result":{"content":[]},"error":5"#,
+    ] {
+        let (name, message) = fails(&format!("raw({{ text: {} }})", Json::from(text)));
+        let begin = "test.raw: the answer of the server cannot be read: ";
+        assert!(name == "Error" && message.starts_with(begin), "{message}");
+    }
     let wrong = "test.addNumbers: args.a must be number";
     assert_eq!(fails("addNumbers({ a: 'x', b: 1 })"), ("TypeError".to_owned(), wrong.to_owned()));
     let large = "test.large: the answer is larger than 4194304 bytes of JSON";
@@ -263,6 +271,9 @@ fn a_server_that_does_not_start_is_named_without_its_secrets() {
     let (code, stderr) = started(server("endless"));
     let many = "error: mcpServers.test: the server has more than 1000 tools\n";
     assert_eq!((code, stderr.as_str()), (Some(70), many));
+    let (code, stderr) = started(server("empty"));
+    let pages = "error: mcpServers.test: the server lists its tools on more than 1000 pages\n";
+    assert_eq!((code, stderr.as_str()), (Some(70), pages));
     let (code, stderr) = started(server("twice"));
     let twice =
         "error: test.a-b and test.a.b would both be test.aB; the policy can deny one of them\n";

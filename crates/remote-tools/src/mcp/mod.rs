@@ -43,6 +43,9 @@ const GRACE: Duration = Duration::from_secs(2);
 /// The most tools of a server.
 const MOST_TOOLS: usize = 1000;
 
+/// The most pages of a server's list of tools: a page may be empty.
+const MOST_PAGES: usize = 1000;
+
 /// The most bytes of all descriptions of a server's tools, as JSON.
 const MOST_LISTED_BYTES: usize = 4 << 20;
 
@@ -209,7 +212,7 @@ async fn list(peer: &Peer<RoleClient>) -> Result<Vec<Tool>, Failure> {
     let mut tools = Vec::new();
     let mut bytes = 0;
     let mut cursor = None;
-    loop {
+    for _ in 0..MOST_PAGES {
         let page = PaginatedRequestParams::default().with_cursor(cursor);
         let page = peer.list_tools(Some(page)).await;
         let page = page.map_err(|error| Failure::of_service(&error))?;
@@ -228,6 +231,7 @@ async fn list(peer: &Peer<RoleClient>) -> Result<Vec<Tool>, Failure> {
             None => return Ok(tools),
         }
     }
+    Err(Failure::new(format!("the server lists its tools on more than {MOST_PAGES} pages")))
 }
 
 /// Answers the calls of one tool.

@@ -66,22 +66,27 @@ impl Remote {
         };
         let added = match opened {
             Ok(tools) => {
-                let mut set = ToolSet::default();
-                match set.add(tools.tools()) {
-                    Ok(()) => Ok((tools, set)),
-                    Err(error) => {
+                let given = tools.tools();
+                let adding = move || {
+                    let mut set = ToolSet::default();
+                    set.add(given)?;
+                    Ok(set)
+                };
+                match signals.during(adding).await {
+                    Ok(set) => Ok((tools, set)),
+                    Err(ended) => {
                         tools.shutdown().await;
-                        Err(error)
+                        Err(ended)
                     }
                 }
             }
-            Err(error) => Err(error),
+            Err(error) => Err(error.into()),
         };
         match added {
             Ok((tools, set)) => Ok(Self { tools, set, lines }),
-            Err(error) => {
+            Err(ended) => {
                 lines.flush();
-                Err(error.into())
+                Err(ended)
             }
         }
     }
@@ -111,6 +116,11 @@ impl RunTools {
         let of_run = Arc::clone(&calls);
         remote.set.insert_imports(imports, move |_| Some(Arc::clone(&of_run)));
         Ok(Self { remote, calls })
+    }
+
+    /// The `.d.ts` of all tools.
+    pub(crate) fn types(&self) -> String {
+        self.remote.set.types()
     }
 
     /// The run is over: its calls end, and so do the servers.

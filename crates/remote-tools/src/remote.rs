@@ -10,7 +10,7 @@ use isolane_environment::{Log, ToolDescription, ToolHandler, is_tool_name, tool_
 use isolane_schema::Schema;
 use rmcp::model::Tool;
 use serde_json::{Map, Value as Json};
-use tokio::runtime::Handle;
+use tokio::{runtime::Handle, task::spawn_blocking};
 
 use crate::{
     client,
@@ -76,11 +76,15 @@ impl RemoteTools {
             }
         }
         for (connection, tools) in listed {
-            let mut patterns = 0;
-            for tool in tools {
-                patterns += patterns_of(&Json::Object((*tool.input_schema).clone()));
-                let is_checked = patterns <= MOST_PATTERNS;
-                remote.add_tool(&connection, tool, is_checked, &config.policy, &opening, &log);
+            let tools = match checked(tools).await {
+                Ok(tools) => tools,
+                Err(error) => {
+                    remote.shutdown().await;
+                    return Err(error);
+                }
+            };
+            for (tool, fault) in tools {
+                remote.add_tool(&connection, tool, fault, &config.policy, &opening, &log);
             }
         }
         for service in &config.services {
@@ -131,7 +135,7 @@ impl RemoteTools {
         &mut self,
         connection: &Arc<Connection>,
         tool: Tool,
-        is_checked: bool,
+        fault: Option<String>,
         policy: &Policy,
         opening: &Opening,
         log: &Log,
@@ -149,11 +153,6 @@ impl RemoteTools {
             return;
         }
         let mut input_schema = Some(Json::Object((*tool.input_schema).clone()));
-        let fault = if is_checked {
-            input_schema.as_ref().and_then(|schema| Schema::new(schema).err())
-        } else {
-            Some(format!("the server's tools have more than {MOST_PATTERNS} patterns"))
-        };
         if let Some(fault) = fault {
             log(&format!("{service}: the arguments of {name} are not checked: {fault}"));
             input_schema = None;
@@ -214,6 +213,31 @@ impl RemoteTools {
     }
 }
 
+/// The tools of a server, each with the reason for which its arguments are not checked, if there is one.
+type Checked = Vec<(Tool, Option<String>)>;
+
+/// Looks at the schemas of tools, on a thread for work that blocks: many schemas take seconds, and the caller may have
+/// to answer signals meanwhile.
+async fn checked(tools: Vec<Tool>) -> Result<Checked, Error> {
+    let checking = spawn_blocking(move || with_faults(tools));
+    checking.await.map_err(|error| Error::new(ErrorKind::Internal, error.to_string()))
+}
+
+fn with_faults(tools: Vec<Tool>) -> Checked {
+    let mut patterns = 0;
+    let with_fault = |tool: Tool| {
+        let schema = Json::Object((*tool.input_schema).clone());
+        patterns += patterns_of(&schema);
+        let fault = if patterns <= MOST_PATTERNS {
+            Schema::new(&schema).err()
+        } else {
+            Some(format!("the server's tools have more than {MOST_PATTERNS} patterns"))
+        };
+        (tool, fault)
+    };
+    tools.into_iter().map(with_fault).collect()
+}
+
 /// The patterns in a schema.
 fn patterns_of(schema: &Json) -> usize {
     let mut patterns = 0;
@@ -235,9 +259,34 @@ fn patterns_of(schema: &Json) -> usize {
 
 #[cfg(test)]
 mod tests {
+    use std::{
+        pin::pin,
+        sync::mpsc::channel,
+        task::{Context, Waker},
+    };
+
     use serde_json::json;
 
     use super::*;
+
+    #[test]
+    fn schemas_are_looked_at_on_another_thread() {
+        let runtime = tokio::runtime::Builder::new_current_thread().max_blocking_threads(1).build();
+        runtime.expect("a runtime").block_on(async {
+            let (release, held) = channel::<()>();
+            let holding = spawn_blocking(move || held.recv());
+            let schema = json!({ "type": "object", "properties": { "a": { "pattern": "(" } } });
+            let schema = schema.as_object().expect("an object").clone();
+            let mut checking = pin!(checked(vec![Tool::new("say", "Says it.", Arc::new(schema))]));
+            // The only thread for it is held.
+            assert!(checking.as_mut().poll(&mut Context::from_waker(Waker::noop())).is_pending());
+            release.send(()).expect("it is held");
+            let tools = checking.await.expect("looked at");
+            let fault = tools[0].1.as_deref().expect("a fault");
+            assert!(fault.contains("are not supported"), "{fault}");
+            holding.await.expect("no panic").expect("released");
+        });
+    }
 
     #[test]
     fn patterns_are_counted_wherever_they_stand() {

@@ -106,6 +106,9 @@ impl ListenOptions {
     /// An option out of range; a token that is none.
     pub(crate) fn check(&self) -> Result<(), Error> {
         let named = |name| spelled(name, self.spelling);
+        if self.host.is_empty() {
+            return Err(Error::new(ErrorKind::Type, "host must not be empty"));
+        }
         let counts = [
             ("max_body_bytes", self.max_body_bytes as u64, MOST_BODY),
             ("max_connections", self.max_connections as u64, 1_000_000),

@@ -41,6 +41,22 @@ test('misuse, versions and problems are told', { timeout }, async () => {
   assert.deepEqual([code, ok, problems[0].line], [3, false, 1]);
 });
 
+test('types are checked by the compiler of TypeScript', { timeout }, async () => {
+  const tsc = fileURLToPath(new URL('../../node_modules/.bin/tsc', import.meta.url));
+  const check = (source) => run(['check', '-', '--tsc', tsc, '--global', 'rows=[{"n":1},{"n":2,"name":"b"}]'], source);
+  const good = `
+    const sum = (list) => list.reduce((all, { n }) => all + n, 0);
+    try { report(structuredClone(sum(rows))); } catch (error) { console.warn(error.message); }
+    await queueMicrotask(() => console.table(rows[1]?.name?.toUpperCase()));
+    export default [1n, /a/v, rows.at(-1), Object.groupBy(rows, (row) => row.n)];
+  `;
+  assert.deepEqual(await check(good), [0, '', '']);
+  const [code, stdout, stderr] = await check('const n: string = rows[0].n;\nrows[0].name.length; document;');
+  assert.deepEqual([code, stdout], [1, '']);
+  const names = [...stderr.matchAll(/^type_error  (TS[0-9]+): .*  <stdin>:([0-9]+:[0-9]+)$/gm)];
+  assert.deepEqual(names.map(([, name, place]) => `${name} ${place}`), ['TS2322 1:7', 'TS2532 2:1', 'TS2584 2:22'], stderr);
+});
+
 test('the worker of the package is found', { timeout }, async () => {
   const [code, stdout] = await run(['doctor', '--json']);
   assert.deepEqual([code, JSON.parse(stdout).isolation], [0, { thread: { ok: true }, process: { ok: true } }]);

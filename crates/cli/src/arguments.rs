@@ -29,8 +29,10 @@ pub(crate) enum Command {
     )]
     Run(CodeArguments),
     /// Compile and link a file; nothing of it runs.
-    #[command(after_help = "Example:\n  isolane check total.ts --modules lib")]
-    Check(CodeArguments),
+    #[command(
+        after_help = "Example:\n  isolane check total.ts --modules lib --tsc node_modules/.bin/tsc"
+    )]
+    Check(CheckArguments),
     /// Run code line by line, in a session.
     #[command(after_help = "Example:\n  isolane repl --import shop=shop.json --timeout 10s")]
     Repl(ReplArguments),
@@ -74,6 +76,15 @@ pub(crate) struct CodeArguments {
     /// Print the whole result as one line of JSON.
     #[arg(long)]
     pub(crate) json: bool,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct CheckArguments {
+    #[command(flatten)]
+    pub(crate) code: CodeArguments,
+    /// Check types, too, by this compiler: the tsc of TypeScript 5.4 or newer.
+    #[arg(long, value_name = "PROGRAM")]
+    pub(crate) tsc: Option<PathBuf>,
 }
 
 /// The values and sources of code, and how much memory it may hold.
@@ -147,16 +158,25 @@ impl From<Place> for Isolation {
 
 /// Bytes from `64m`.
 pub(crate) fn bytes(text: &str) -> Result<u64, String> {
+    bytes_or_zero(text).and_then(some)
+}
+
+/// Bytes from `64m`, or none at all.
+pub(crate) fn bytes_or_zero(text: &str) -> Result<u64, String> {
     const UNITS: [(&str, u64); 4] = [("", 1), ("k", 1 << 10), ("m", 1 << 20), ("g", 1 << 30)];
-    scaled(&text.to_ascii_lowercase(), &UNITS)
-        .ok_or_else(|| "a number with k, m or g, such as 64m".to_owned())
+    scaled(&text.to_ascii_lowercase(), &UNITS, "write a number with k, m or g, such as 64m")
 }
 
 /// Milliseconds from `2s`.
 pub(crate) fn time(text: &str) -> Result<u64, String> {
+    time_or_zero(text).and_then(some)
+}
+
+/// Milliseconds from `2s`, or no time at all.
+pub(crate) fn time_or_zero(text: &str) -> Result<u64, String> {
     const UNITS: [(&str, u64); 5] =
         [("ms", 1), ("s", 1_000), ("m", 60_000), ("h", 3_600_000), ("d", 86_400_000)];
-    scaled(text, &UNITS).ok_or_else(|| "a number with ms, s, m, h or d, such as 2s".to_owned())
+    scaled(text, &UNITS, "write a number with ms, s, m, h or d, such as 2s")
 }
 
 /// Milliseconds from `2s`; no end from `none`.
@@ -164,16 +184,31 @@ pub(crate) fn time_or_none(text: &str) -> Result<Limit, String> {
     if text == "none" { Ok(Limit(None)) } else { time(text).map(|ms| Limit(Some(ms))) }
 }
 
+/// The same, or no time at all.
+pub(crate) fn time_or_zero_or_none(text: &str) -> Result<Limit, String> {
+    if text == "none" { Ok(Limit(None)) } else { time_or_zero(text).map(|ms| Limit(Some(ms))) }
+}
+
+fn some(number: u64) -> Result<u64, String> {
+    if number == 0 { Err("it must be more than 0".to_owned()) } else { Ok(number) }
+}
+
 /// A time that may be without an end.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Limit(pub(crate) Option<u64>);
 
+/// The greatest number that options take: the greatest safe integer.
+const MOST: u64 = (1 << 53) - 1;
+
 /// A number with a unit, as a whole number of the smallest unit.
-fn scaled(text: &str, units: &[(&str, u64)]) -> Option<u64> {
+fn scaled(text: &str, units: &[(&str, u64)], form: &str) -> Result<u64, String> {
     let split = text.find(|char: char| !char.is_ascii_digit()).unwrap_or(text.len());
     let (number, unit) = text.split_at(split);
-    let (_, factor) = units.iter().find(|(name, _)| *name == unit)?;
-    number.parse::<u64>().ok()?.checked_mul(*factor).filter(|scaled| *scaled > 0)
+    let factor = units.iter().find(|(name, _)| *name == unit && !number.is_empty());
+    let Some((_, factor)) = factor else { return Err(form.to_owned()) };
+    let scaled = number.parse::<u64>().ok().and_then(|number| number.checked_mul(*factor));
+    let scaled = scaled.filter(|scaled| *scaled <= MOST);
+    scaled.ok_or_else(|| "it is too large".to_owned())
 }
 
 #[cfg(test)]
@@ -185,8 +220,20 @@ mod tests {
         assert_eq!(bytes("64M"), Ok(64 << 20));
         assert_eq!(bytes("1000"), Ok(1000));
         assert_eq!((time("2s"), time("500ms")), (Ok(2000), Ok(500)));
-        for wrong in ["2", "s", "-1s", "1.5s", "0s", "99999999999999999999s", ""] {
-            time(wrong).expect_err(wrong);
+        let form = "write a number with ms, s, m, h or d, such as 2s";
+        for wrong in ["2", "s", "-1s", "1.5s", "2 s", ""] {
+            assert_eq!(time(wrong), Err(form.to_owned()), "{wrong}");
+        }
+        assert_eq!((time_or_zero("0ms"), bytes_or_zero("0")), (Ok(0), Ok(0)));
+        for (wrong, fault) in [
+            ("0", "it must be more than 0"),
+            ("0m", "it must be more than 0"),
+            ("99999999999999999999", "it is too large"),
+            ("18446744073709551615k", "it is too large"),
+            ("9007199254740992", "it is too large"),
+            ("m", "write a number with k, m or g, such as 64m"),
+        ] {
+            assert_eq!(bytes(wrong), Err(fault.to_owned()), "{wrong}");
         }
     }
 }

@@ -7,9 +7,12 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use isolane::{Execute, ExecutionOptions, Input, Inputs, Report, Runtime, RuntimeOptions};
+use isolane::{
+    Error, Execute, ExecutionOptions, Input, Inputs, Report, Runtime, RuntimeOptions, Step,
+    wrong_type,
+};
 use isolane_remote_tools::Config;
-use serde_json::{Number, Value as Json};
+use serde_json::{Map, Number, Value as Json};
 
 use crate::{
     arguments::{CodeArguments, GivenArguments, Place},
@@ -50,25 +53,68 @@ pub(crate) struct Given {
 impl Given {
     /// Reads files, and so blocks.
     pub(crate) fn read(arguments: &GivenArguments) -> Result<Self, Ended> {
-        let mut given = Self::default();
-        for text in &arguments.globals {
-            let (name, json) = named("--global", "NAME=JSON", text)?;
-            given.globals.insert(name, input(parsed(&format!("--global {name}"), json)?));
+        Self::default().with(arguments)
+    }
+
+    /// The same and what these flags hand over, which replaces values of the same name. Reads files, and so blocks.
+    pub(crate) fn with(self, arguments: &GivenArguments) -> Result<Self, Ended> {
+        let mut given = self;
+        let (globals, imports) = handed(arguments)?;
+        for (name, value) in globals {
+            given.globals.insert(name, input(value));
         }
-        for text in &arguments.imports {
-            let (name, file) = named("--import", "NAME=FILE.json", text)?;
-            let text = sources::read(Path::new(file))?;
-            let Json::Object(exports) = parsed(file, &text)? else {
-                return Err(Ended::misuse(format!("--import {name}: {file} is no JSON object")));
-            };
+        for (name, exports) in imports {
+            let exports = exports.as_object().cloned().unwrap_or_default();
             let exports = exports.into_iter().map(|(name, value)| (name, input(value)));
-            given.imports.insert(name.to_owned(), exports.collect());
+            given.imports.insert(name, exports.collect());
         }
         if let Some(folder) = &arguments.modules {
-            given.modules = sources::folder(folder)?;
+            given.modules.extend(sources::folder(folder)?);
         }
         Ok(given)
     }
+
+    /// Reads the fields `globals`, `imports` and `modules` of a configuration.
+    pub(crate) fn of_fields(fields: &Map<String, Json>) -> Result<Self, Error> {
+        let mut given = Self::default();
+        for (name, json) in object(fields.get("globals"), "globals")? {
+            given.globals.insert(name, input(json.clone()));
+        }
+        for (name, exports) in object(fields.get("imports"), "imports")? {
+            let path = Step::Key(name.clone()).after("imports");
+            let exports = object(Some(exports), &path)?;
+            let exports = exports.into_iter().map(|(name, json)| (name, input(json.clone())));
+            given.imports.insert(name.clone(), exports.collect());
+        }
+        for (specifier, source) in object(fields.get("modules"), "modules")? {
+            let Json::String(source) = source else {
+                let path = Step::Key(specifier.clone()).after("modules");
+                return Err(wrong_type(&path, "a string", kind(source)));
+            };
+            given.modules.insert(specifier.clone(), source.clone());
+        }
+        Ok(given)
+    }
+}
+
+/// The values of globals, and the exports of modules, each an object. Reads files, and so blocks.
+pub(crate) fn handed(
+    arguments: &GivenArguments,
+) -> Result<(Map<String, Json>, Map<String, Json>), Ended> {
+    let (mut globals, mut imports) = (Map::new(), Map::new());
+    for text in &arguments.globals {
+        let (name, json) = named("--global", "NAME=JSON", text)?;
+        globals.insert(name.to_owned(), parsed(&format!("--global {name}"), json)?);
+    }
+    for text in &arguments.imports {
+        let (name, file) = named("--import", "NAME=FILE.json", text)?;
+        let exports = parsed(file, &sources::read(Path::new(file))?)?;
+        if !exports.is_object() {
+            return Err(Ended::misuse(format!("--import {name}: {file} is no JSON object")));
+        }
+        imports.insert(name.to_owned(), exports);
+    }
+    Ok((globals, imports))
 }
 
 /// A run that is about to start.
@@ -103,6 +149,26 @@ impl Code {
         };
         let config = arguments.mcp.as_deref().map(remote::read).transpose()?;
         Ok(Self { sources, options, timeout_ms: arguments.timeout, config })
+    }
+}
+
+/// The fields of an object that may be missing.
+fn object<'j>(json: Option<&'j Json>, path: &str) -> Result<Vec<(&'j String, &'j Json)>, Error> {
+    match json {
+        None => Ok(Vec::new()),
+        Some(Json::Object(fields)) => Ok(fields.iter().collect()),
+        Some(other) => Err(wrong_type(path, "an object", kind(other))),
+    }
+}
+
+fn kind(json: &Json) -> &'static str {
+    match json {
+        Json::Null => "null",
+        Json::Bool(_) => "a boolean",
+        Json::Number(_) => "a number",
+        Json::String(_) => "a string",
+        Json::Array(_) => "an array",
+        Json::Object(_) => "an object",
     }
 }
 

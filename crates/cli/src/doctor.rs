@@ -55,8 +55,13 @@ pub(crate) async fn doctor(
         }
         lines.join("\n")
     };
-    // Nobody may read it any more; the exit code tells what is required.
-    let _ = streams::out(&report);
+    match streams::out(&report) {
+        // Nobody reads it any more; the exit code tells what is required.
+        Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => {
+            return Err(Ended::unwritten(&error));
+        }
+        _ => {}
+    }
     if missing.is_empty() {
         return Ok(exit::SUCCESS);
     }

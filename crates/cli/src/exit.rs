@@ -37,6 +37,11 @@ impl Ended {
         Self { code: FAILURE, message: Some(error.to_string()) }
     }
 
+    /// The time is over.
+    pub(crate) fn timeout(message: impl Into<String>) -> Self {
+        Self { code: TIMEOUT, message: Some(message.into()) }
+    }
+
     /// The end by a signal, which has that code.
     pub(crate) fn signal(code: u8) -> Self {
         Self { code, message: None }

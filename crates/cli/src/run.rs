@@ -42,7 +42,7 @@ pub(crate) async fn run(
     let code = signals.during(move || Code::read(&arguments)).await?;
     let runtime = installation.runtime(isolation)?;
     let settled = settle(&runtime, code, shape, &streams, signals).await?;
-    let Settled { mut result, sources, signal, is_hurried } = settled;
+    let Settled { mut result, sources, signal, is_hurried, .. } = settled;
     if !has_modules {
         name_the_flag(&mut result);
     }
@@ -63,6 +63,8 @@ pub(crate) async fn run(
 pub(crate) struct Settled {
     pub(crate) result: ExecutionResult,
     pub(crate) sources: Sources,
+    /// The declarations of its tools.
+    pub(crate) tool_types: String,
     /// The exit code of the signal that ended it.
     pub(crate) signal: Option<u8>,
     /// A signal or the time limit has ended it: the program waits for no slow reader.
@@ -102,12 +104,14 @@ pub(crate) async fn settle(
         }
         () = streams.closed() => ended(run, "nobody reads the output any more").await,
     };
+    let mut tool_types = String::new();
     if let Some(tools) = tools {
+        tool_types = tools.types();
         tools.end().await;
     }
     let result = result?;
     let is_hurried = result.status == Status::Terminated;
-    Ok(Settled { result, sources, signal, is_hurried })
+    Ok(Settled { result, sources, tool_types, signal, is_hurried })
 }
 
 /// Waits until the output is written. Of a run that is hurried the reader has a second.

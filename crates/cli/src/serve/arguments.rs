@@ -6,7 +6,10 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use crate::arguments::{GivenArguments, Limit, Place, bytes, time, time_or_none};
+use crate::arguments::{
+    GivenArguments, Limit, Place, bytes, bytes_or_zero, time, time_or_none, time_or_zero,
+    time_or_zero_or_none,
+};
 
 #[derive(Args, Debug)]
 pub(crate) struct ServeArguments {
@@ -48,13 +51,13 @@ pub(crate) struct ServeArguments {
     #[arg(long, value_parser = time)]
     pub(crate) max_timeout: Option<u64>,
     /// The time that a kill may take. [default: 10s]
-    #[arg(long, value_parser = time)]
+    #[arg(long, value_parser = time_or_zero)]
     pub(crate) kill_grace: Option<u64>,
     /// The time that an execution may take beyond its limit, or none. [default: 1m]
-    #[arg(long, value_parser = time_or_none)]
+    #[arg(long, value_parser = time_or_zero_or_none)]
     pub(crate) backstop: Option<Limit>,
     /// The bytes that are kept of each stream. [default: 8m]
-    #[arg(long, value_parser = bytes)]
+    #[arg(long, value_parser = bytes_or_zero)]
     pub(crate) max_stream: Option<u64>,
     /// The bytes of an output's JSON. [default: 8m]
     #[arg(long, value_parser = bytes)]
@@ -63,7 +66,7 @@ pub(crate) struct ServeArguments {
     #[arg(long, value_name = "NUMBER")]
     pub(crate) retain_count: Option<usize>,
     /// How long finished processes are kept. [default: 7d]
-    #[arg(long, value_parser = time)]
+    #[arg(long, value_parser = time_or_zero)]
     pub(crate) retain: Option<u64>,
     /// The file that keeps the processes, or none: they are in memory then. [default: processes.db in the folder isolane
     /// of your state folder]

@@ -13,13 +13,14 @@ use serde_json::{Map, Value as Json};
 
 use crate::{
     arguments::Place,
+    code::Given,
     exit::Ended,
     remote::{named, variable},
     sources,
 };
 
 /// Options beside those of the service, of the server and of tools.
-const OWN: [&str; 2] = ["isolation", "memory_limit_bytes"];
+const OWN: [&str; 5] = ["isolation", "memory_limit_bytes", "globals", "imports", "modules"];
 
 /// A file of everybody's to read is no place for it.
 const TOKEN: &str = "token";
@@ -32,6 +33,8 @@ pub(super) struct Config {
     pub(super) names_database: bool,
     pub(super) isolation: Place,
     pub(super) memory_limit_bytes: Option<u64>,
+    /// The values and sources of all code.
+    pub(super) given: Given,
     pub(super) tools: Option<Tools>,
 }
 
@@ -44,6 +47,7 @@ impl Config {
             names_database: false,
             isolation: Place::Process,
             memory_limit_bytes: None,
+            given: Given::default(),
             tools: None,
         }
     }
@@ -84,6 +88,7 @@ impl Config {
             names_database: fields.contains_key("database"),
             isolation: isolation(fields)?,
             memory_limit_bytes: memory(fields)?,
+            given: Given::of_fields(fields)?,
             tools,
         })
     }
@@ -101,7 +106,10 @@ fn memory(fields: &Map<String, Json>) -> Result<Option<u64>, Error> {
     let name = camel("memory_limit_bytes");
     match fields.get(&name) {
         None => Ok(None),
-        // The runtime checks the range.
+        // The core would spell the name as Rust does.
+        Some(Json::Number(number)) if number.as_u64() == Some(0) => {
+            Err(Error::new(ErrorKind::Range, format!("{name} must be at least 1, got 0")))
+        }
         Some(Json::Number(number)) if number.is_u64() => Ok(number.as_u64()),
         Some(_) => Err(Error::new(ErrorKind::Type, format!("{name} must be a whole number"))),
     }

@@ -37,7 +37,7 @@ pub(crate) async fn serve(
             Some(file) => Config::read(file)?,
             None => Config::none(),
         };
-        let given = Given::read(&arguments.given)?;
+        let given = std::mem::take(&mut config.given).with(&arguments.given)?;
         let listen = listen_options(&arguments, &config)?;
         config.service.database = database::file(arguments.database.as_deref(), &config)?;
         Ok((arguments, given, listen, config))
@@ -48,9 +48,16 @@ pub(crate) async fn serve(
         None => None,
     };
     let database = config.service.database.clone();
-    let service = open(&arguments, given, installation, config);
-    let ended = match service {
-        Ok(service) => offer(service, listen, database.as_deref(), remote.as_ref(), signals).await,
+    let installation = installation.clone();
+    let tools = remote.as_ref().map(|remote| remote.tools.tools()).unwrap_or_default();
+    // A large database and many schemas take long.
+    let opening = move || {
+        let service = open(&arguments, given, &installation, config)?;
+        service.add_tools(tools)?;
+        Ok(service)
+    };
+    let ended = match signals.during(opening).await {
+        Ok(service) => offer(service, listen, database.as_deref(), signals).await,
         Err(ended) => Err(ended),
     };
     if let Some(remote) = remote {
@@ -59,17 +66,13 @@ pub(crate) async fn serve(
     ended
 }
 
-/// Offers a service with these tools, until a signal.
+/// Offers a service, until a signal.
 async fn offer(
     service: ProcessService,
     listen: ListenOptions,
     database: Option<&Path>,
-    remote: Option<&Remote>,
     signals: &mut Signals,
 ) -> Result<u8, Ended> {
-    if let Some(remote) = remote {
-        service.add_tools(remote.tools.tools())?;
-    }
     let server = match Server::listen(service.clone(), listen).await {
         Ok(server) => server,
         Err(error) => {

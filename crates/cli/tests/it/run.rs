@@ -140,6 +140,57 @@ fn check_runs_nothing() {
 }
 
 #[test]
+#[cfg(unix)]
+fn check_hands_sources_and_types_to_a_checker() {
+    let folder = TempDir::new().expect("a folder");
+    let write = |name: &str, text: &str| fs::write(folder.path().join(name), text).expect("a file");
+    // It says what it was given, as the real one says mistakes.
+    write(
+        "tsc",
+        "#!/bin/sh\ncat ../tsconfig.json ../declarations.d.ts lib/two.ts a.ts >&2\n\
+         case $(cat a.ts) in *good*) exit 0;; *slow*) sleep 600;; *bad*) echo 'error TS1: no options'; exit 1;; esac\n\
+         echo \"a.ts(1,3): error TS2322: Type 'x' is wrong.\"; echo '  Types differ.'; exit 2\n",
+    );
+    let mode = std::os::unix::fs::PermissionsExt::from_mode(0o755);
+    fs::set_permissions(folder.path().join("tsc"), mode).expect("a mode");
+    fs::create_dir_all(folder.path().join("src/lib")).expect("a folder");
+    write("src/lib/two.ts", "export const two = 2;");
+    let check = |flags: &[&str]| {
+        let arguments =
+            ["check", "src/a.ts", "--modules", "src", "--tsc", "./tsc", "--global", "a=1"];
+        isolane(folder.path(), &[&arguments[..], flags].concat())
+    };
+    write("src/a.ts", "/* good */ import { two } from './lib/two.ts'; a + two;");
+    assert_eq!(check(&[]), done(0, "", ""));
+    assert_eq!(check(&["--json"]), done(0, "{\"ok\":true,\"problems\":[]}\n", ""));
+    write("src/a.ts", "  a.x();");
+    let shown = "type_error  TS2322: Type 'x' is wrong.\n  Types differ.  a.ts:1:3\n  1 |   a.x();\n    |   ^\n";
+    assert_eq!(check(&[]), done(1, "", shown));
+    let (exit, stdout, _) = check(&["--json"]);
+    let found: Json = serde_json::from_str(&stdout).expect("JSON");
+    let expected = json!({
+        "severity": "error", "name": "TS2322", "message": "Type 'x' is wrong.\n  Types differ.", "filename": "a.ts",
+        "line": 1, "column": 3,
+    });
+    assert_eq!((exit, found), (Some(1), json!({ "ok": false, "problems": [expected] })));
+    write("src/a.ts", "/* bad */");
+    assert_eq!(check(&[]), done(70, "", "error: --tsc: it failed: error TS1: no options\n"));
+    write("src/a.ts", "/* slow */");
+    assert_eq!(
+        check(&["--timeout", "1s"]),
+        done(124, "", "error: --tsc: the time limit is over\n")
+    );
+    // Code that does not link is not handed on.
+    write("src/a.ts", "/* good */ import './none'");
+    assert_eq!(check(&[]).0, Some(3));
+    fs::remove_file(folder.path().join("tsc")).expect("removed");
+    write("src/a.ts", "/* good */");
+    let missing =
+        "error: --tsc ./tsc: it cannot be started: No such file or directory (os error 2)\n";
+    assert_eq!(check(&[]), done(2, "", missing));
+}
+
+#[test]
 fn doctor_refuses_an_unknown_item() {
     let folder = TempDir::new().expect("a folder");
     let (exit, stdout, stderr) = isolane(folder.path(), &["doctor", "--require", "moat"]);

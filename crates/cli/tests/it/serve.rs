@@ -166,6 +166,29 @@ fn a_file_has_options_which_flags_replace() {
 }
 
 #[test]
+fn a_file_hands_over_values_and_sources() {
+    let folder = TempDir::new().expect("a folder");
+    fs::write(folder.path().join("two.json"), r#"{ "n": 20 }"#).expect("a file");
+    let config = json!({
+        "database": null, "isolation": "thread", "killGraceMs": 0,
+        "globals": { "a": 1, "b": [2] },
+        "imports": { "one": { "n": 10 }, "two": { "n": 0 } },
+        "modules": { "./twice.ts": "export const twice = (n: number) => 2 * n" },
+    });
+    fs::write(folder.path().join("serve.json"), config.to_string()).expect("a file");
+    let mut command = command(&["serve", "--port", "0", "--config", "serve.json"]);
+    command.args(["--global", "a=100", "--import", "two=two.json", "--max-stream", "0"]);
+    command.current_dir(folder.path());
+    let (child, address) = begin(command, None);
+    let code = "import * as one from 'one'; import { n } from 'two'; import { twice } from './twice.ts'; \
+                console.log('kept nowhere'); return [a, b, one.n, n, twice(3)]";
+    let (_, record) = post(&address, "", code);
+    assert_eq!(stop(child, Signal::TERM), Some(143));
+    assert_eq!(record["output"]["result"], json!([100, [2], 10, 20, 6]), "{record}");
+    assert_eq!(record["stdout"], json!({ "bytes": 0, "truncated": true }), "{record}");
+}
+
+#[test]
 fn mistakes_in_a_file_are_named() {
     let folder = TempDir::new().expect("a folder");
     for (config, message) in [
@@ -179,6 +202,13 @@ fn mistakes_in_a_file_are_named() {
         ),
         (r#"{ "isolation": "vm" }"#, "isolation must be 'thread' or 'process'"),
         (r#"{ "memoryLimitBytes": "8m" }"#, "memoryLimitBytes must be a whole number"),
+        (r#"{ "memoryLimitBytes": 0 }"#, "memoryLimitBytes must be at least 1, got 0"),
+        (r#"{ "globals": [] }"#, "globals must be an object, got an array"),
+        (r#"{ "imports": { "shop": 5 } }"#, "imports.shop must be an object, got a number"),
+        (
+            r#"{ "modules": { "./a.ts": {} } }"#,
+            "modules[\"./a.ts\"] must be a string, got an object",
+        ),
         (
             r#"{ "port": 1, "port": 2 }"#,
             "no JSON: an object has the field 'port' twice at line 1 column 24",
@@ -200,6 +230,7 @@ fn misuse_has_its_exit_code() {
             &["--host", "0.0.0.0"][..],
             "error: without a token, host must be a loopback address, got '0.0.0.0'\n",
         ),
+        (&["--host", ""], "error: host must not be empty\n"),
         (&["--token-file", "short"], "error: token must have at least 16 characters, got 5\n"),
         (
             &["--concurrency", "0"],

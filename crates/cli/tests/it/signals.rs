@@ -70,6 +70,18 @@ fn a_file_that_may_not_grow_is_a_failure() {
 
 #[test]
 #[cfg(target_os = "linux")]
+fn a_report_that_cannot_be_written_is_a_failure() {
+    for arguments in [&["check", "-", "--json"][..], &["doctor", "--json"]] {
+        let full = std::fs::OpenOptions::new().write(true).open("/dev/full").expect("Linux has it");
+        let output = command(arguments).stdout(full).output().expect("it starts");
+        let message = String::from_utf8_lossy(&output.stderr).into_owned();
+        let expected = "error: stdout: No space left on device (os error 28)\n";
+        assert_eq!((output.status.code(), message.as_str()), (Some(70), expected));
+    }
+}
+
+#[test]
+#[cfg(target_os = "linux")]
 fn a_value_that_cannot_be_written_is_a_failure() {
     let full = std::fs::OpenOptions::new().write(true).open("/dev/full").expect("Linux has it");
     let mut command = command(&["run", "-"]);

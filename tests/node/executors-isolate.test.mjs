@@ -202,10 +202,12 @@ test('calls overlap', async () => {
 
 test('misuse throws at once', () => {
   const misuses = [
-    [{ timeoutMs: 0 }, RangeError, 'timeoutMs must be a whole number of at least 1, got 0'],
-    [{ timeoutMs: Infinity }, RangeError, 'timeoutMs'],
-    [{ timeoutMs: NaN }, RangeError, 'timeoutMs'],
-    [{ timeoutMs: '1' }, TypeError, "timeoutMs must be a number, got '1'"],
+    [{ timeoutMs: 0 }, RangeError, 'timeoutMs must be a positive number of milliseconds, got 0'],
+    [{ timeoutMs: Infinity }, RangeError, 'timeoutMs must be a positive number of milliseconds, got Infinity'],
+    [{ timeoutMs: NaN }, RangeError, 'timeoutMs must be a positive number of milliseconds, got NaN'],
+    [{ timeoutMs: '1' }, TypeError, "timeoutMs must be a number or null, got '1'"],
+    [{ retryAttempts: 1.5 }, RangeError, 'retryAttempts must be a whole number of at least 0, got 1.5'],
+    [{ outputLimitBytes: null }, TypeError, 'outputLimitBytes must be a number, got null'],
     [{ stateful: 1 }, TypeError, 'stateful must be a boolean, got a number'],
     [{ memoryLimitBytes: Infinity }, RangeError, 'memoryLimitBytes'],
     [{ memoryLimitBytes: 0 }, RangeError, 'memoryLimitBytes'],

@@ -451,6 +451,7 @@ test('misuse throws at once', () => {
     [{ model: {} }, TypeError, 'model must be an object with a method generate, got an object'],
     [{ model: () => 'x' }, TypeError, 'model must be an object with a method generate, got a function'],
     [{ executor: 1 }, TypeError, 'executor must be an object with a method executeCode, or a function, got a number'],
+    [{ executor: LocalCodeExecutor }, TypeError, 'executor must be an object with a method executeCode, or a function, got a class'],
     [{ maxTurns: 0 }, RangeError, 'maxTurns must be a whole number of at least 1, got 0'],
     [{ maxTurns: NaN }, RangeError, 'maxTurns must be a whole number of at least 1, got NaN'],
     [{ maxTurns: Infinity }, RangeError, 'maxTurns must be a whole number of at least 1, got Infinity'],

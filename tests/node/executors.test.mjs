@@ -12,7 +12,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 
 import * as executors from 'isolane/executors';
-import { CodeExecutionResult, ConfinedCodeExecutor, ContainerCodeExecutor, ExecutorError, LocalCodeExecutor } from 'isolane/executors';
+import { CodeExecutionResult, ConfinedCodeExecutor, ContainerCodeExecutor, ExecutorError, IsolateCodeExecutor, LocalCodeExecutor } from 'isolane/executors';
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 const CEILING_MS = 120_000;
@@ -110,6 +110,30 @@ test('properties', () => {
   assert.equal(Object.prototype.toString.call(executor), '[object LocalCodeExecutor]');
 });
 
+test('a time limit may have a fraction', async () => {
+  const executors = [LocalCodeExecutor, ContainerCodeExecutor, ConfinedCodeExecutor, IsolateCodeExecutor];
+  for (const Executor of executors) {
+    assert.equal(new Executor({ timeoutMs: 1.5 }).timeoutMs, 1.5);
+    assert.ok(new Executor({ timeoutMs: 1e-9 }).timeoutMs > 0);
+    assert.throws(() => new Executor({ timeoutMs: 1e300 }), { name: 'RangeError', message: 'timeoutMs is too long a time: 1e300 milliseconds' });
+  }
+  const { exitCode, stderr } = await new IsolateCodeExecutor({ timeoutMs: 0.5 }).executeCode(undefined, { code: 'for (;;) {}' });
+  assert.deepStrictEqual([exitCode, stderr], [null, 'isolate execution timed out after 1ms\n']);
+});
+
+test('an environment may be that of the process, and variables in it undefined', async () => {
+  const code = 'import os; print(sorted(name for name in os.environ if name.startswith("OWN_")))';
+  const given = async (env) => (await new LocalCodeExecutor({ env }).executeCode(undefined, { code })).stdout;
+  process.env.OWN_A = 'a';
+  try {
+    assert.equal(await given(process.env), "['OWN_A']\n");
+    assert.equal(await given({ OWN_B: 'b', OWN_C: undefined }), "['OWN_B']\n");
+  } finally {
+    delete process.env.OWN_A;
+  }
+  assert.throws(() => new LocalCodeExecutor({ env: Object.create({ OWN_A: 'a' }) }), { name: 'SerializationError' });
+});
+
 test('misuse throws at once', () => {
   const misuses = [
     [LocalCodeExecutor, { interpreter: '' }, RangeError, 'interpreter must not be empty'],
@@ -202,6 +226,32 @@ test('a receiver that throws ends the call', { timeout: CEILING_MS }, async () =
   await assert.rejects(run(shell({ timeoutMs: null }), `echo $$; sleep ${CEILING_MS / 1000}; sleep 60`, { stdout }), (error) => error === thrown);
   assert.ok(pid > 0);
   if (process.platform === 'linux') await until(() => !isAlive(pid));
+});
+
+test('an asynchronous receiver has one piece at a time, and ends the call when it rejects', { timeout: CEILING_MS }, async () => {
+  const pieces = [];
+  let [running, most] = [0, 0];
+  const stdout = async (bytes) => {
+    most = Math.max(most, (running += 1));
+    await new Promise(setImmediate);
+    pieces.push(Buffer.from(bytes));
+    running -= 1;
+  };
+  const result = await run(shell(), 'for i in 1 2 3 4 5; do echo $i; sleep 0.01; done', { stdout, stderr: stdout });
+  assert.deepStrictEqual([most, running, String(Buffer.concat(pieces))], [1, 0, result.stdout]);
+  const thrown = new Error('late');
+  await assert.rejects(run(shell({ timeoutMs: null }), 'echo a; sleep 600', { stdout: () => Promise.reject(thrown) }), (error) => error === thrown);
+});
+
+test('a receiver that never settles does not hold the call', { timeout: CEILING_MS }, async () => {
+  let pieces = 0;
+  const never = () => {
+    pieces += 1;
+    return new Promise(() => {});
+  };
+  const result = await run(shell(), 'for i in 1 2 3; do echo a; echo b >&2; done', { stdout: never, stderr: never });
+  assert.equal(result.stdout, 'a\na\na\n');
+  assert.ok(pieces >= 2, String(pieces));
 });
 
 test('output that nobody takes fills no memory', { timeout: CEILING_MS }, () => withFolder(async (folder) => {

@@ -10,8 +10,9 @@ import subprocess
 import sys
 import threading
 import time
+from datetime import timedelta
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 from isolane.executors import (
@@ -22,6 +23,7 @@ from isolane.executors import (
     ExecFile,
     ExecutorError,
     InvocationContext,
+    IsolateCodeExecutor,
     LocalCodeExecutor,
 )
 
@@ -84,6 +86,19 @@ def test_properties() -> None:
 
 
 @pytest.mark.parametrize(
+    "make",
+    [LocalCodeExecutor, ContainerCodeExecutor, ConfinedCodeExecutor, IsolateCodeExecutor],
+)
+def test_a_time_limit_may_have_a_fraction_and_be_any_int(make: Any) -> None:
+    assert make(timeout_ms=1.5).timeout_ms == 1.5
+    assert make(timeout_ms=1e-9).timeout_ms > 0
+    assert make(timeout_ms=2**62).timeout_ms == 2**62
+    for too_long in (1e300, 10**400):
+        with pytest.raises(ValueError, match="timeout_ms is too long a time"):
+            make(timeout_ms=too_long)
+
+
+@pytest.mark.parametrize(
     ("make", "options", "message"),
     [
         (LocalCodeExecutor, {"interpreter": ""}, "interpreter must not be empty"),
@@ -91,7 +106,8 @@ def test_properties() -> None:
         (LocalCodeExecutor, {"timeout_ms": -1}, "timeout_ms must be a positive number"),
         (LocalCodeExecutor, {"timeout_ms": float("inf")}, "timeout_ms must be a positive number"),
         (LocalCodeExecutor, {"timeout_ms": float("nan")}, "timeout_ms must be a positive number"),
-        (LocalCodeExecutor, {"timeout_ms": 10**400}, "timeout_ms must be a positive number"),
+        (LocalCodeExecutor, {"timeout_ms": 10**400}, "timeout_ms is too long a time"),
+        (LocalCodeExecutor, {"timeout_ms": timedelta(seconds=1)}, "milliseconds, got timedelta"),
         (LocalCodeExecutor, {"timeout_ms": True}, "timeout_ms must be a number or None, got bool"),
         (LocalCodeExecutor, {"timeout_ms": "1"}, "timeout_ms must be a number or None, got str"),
         (LocalCodeExecutor, {"args": "-"}, "args must be a list, got str"),
@@ -99,6 +115,7 @@ def test_properties() -> None:
         (LocalCodeExecutor, {"env": {"A=B": ""}}, "is not a valid name of a variable"),
         (LocalCodeExecutor, {"env": [1]}, "env must be a mapping of strings, got list"),
         (LocalCodeExecutor, {"env": {"A": 1}}, "env must be a mapping of strings"),
+        (LocalCodeExecutor, {"env": {1: "A"}}, "env must be a mapping of strings, got dict"),
         (LocalCodeExecutor, {"retry_attempts": -1}, "retry_attempts must be a whole number"),
         (LocalCodeExecutor, {"retry_attempts": 1.5}, "retry_attempts must be a whole number"),
         (LocalCodeExecutor, {"inherit_env": 1}, "inherit_env must be a boolean, got int"),
@@ -200,6 +217,54 @@ def test_a_receiver_that_raises_ends_the_call(tmp_path: Path) -> None:
         shell(timeout_ms=None).execute_code_sync(context, CodeExecutionInput(code))
     assert not is_alive(int(received[0]))
     assert not waited.exists()
+
+
+def test_a_coroutine_function_receives_one_piece_at_a_time() -> None:
+    pieces: list[bytes] = []
+    running, most = 0, 0
+
+    async def receive(data: bytes) -> None:
+        nonlocal running, most
+        running += 1
+        most = max(most, running)
+        await asyncio.sleep(0)
+        pieces.append(data)
+        running -= 1
+
+    async def fail(_: bytes) -> None:
+        raise LookupError("late")
+
+    context = InvocationContext(stdout=receive, stderr=receive)
+    code = "for i in 1 2 3 4 5; do echo $i; sleep 0.01; done"
+    result = shell().execute_code_sync(context, CodeExecutionInput(code))
+    assert (most, running, b"".join(pieces).decode()) == (1, 0, result.stdout)
+    with pytest.raises(LookupError, match="late"):
+        context = InvocationContext(stdout=fail)
+        forever = CodeExecutionInput("echo a; sleep 600")
+        shell(timeout_ms=None).execute_code_sync(context, forever)
+
+
+def test_a_coroutine_function_that_hangs_does_not_hold_the_call() -> None:
+    pieces: list[bytes] = []
+
+    async def never(data: bytes) -> None:
+        pieces.append(data)
+        await asyncio.get_running_loop().create_future()
+
+    context = InvocationContext(stdout=never, stderr=never)
+    code = "for i in 1 2 3; do echo a; echo b >&2; done"
+    result = shell().execute_code_sync(context, CodeExecutionInput(code))
+    assert result.stdout == "a\na\na\n"
+    assert len(pieces) >= 2
+
+
+def test_cancelled_is_a_plain_function() -> None:
+    async def cancelled() -> bool:
+        return False
+
+    context = InvocationContext(cancelled=cast(Any, cancelled))
+    with pytest.raises(TypeError, match="cancelled must be a plain function"):
+        shell(timeout_ms=None).execute_code_sync(context, CodeExecutionInput("sleep 600"))
 
 
 def test_a_slow_receiver_holds_nothing_up_and_fills_no_memory(tmp_path: Path) -> None:

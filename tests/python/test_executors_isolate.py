@@ -11,6 +11,7 @@ import re
 import sys
 import time
 import weakref
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -252,11 +253,13 @@ def test_calls_overlap() -> None:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"timeout_ms": 0}, "timeout_ms must be a whole number of at least 1, got 0"),
-        ({"timeout_ms": float("inf")}, "must be finite numbers"),
-        ({"timeout_ms": float("nan")}, "must be finite numbers"),
-        ({"timeout_ms": "1"}, "timeout_ms must be a number, got a string"),
-        ({"stateful": 1}, "stateful must be a boolean, got a number"),
+        ({"timeout_ms": 0}, "timeout_ms must be a positive number of milliseconds, got 0"),
+        ({"timeout_ms": float("inf")}, "must be a positive number of milliseconds, got Infinity"),
+        ({"timeout_ms": float("nan")}, "must be a positive number of milliseconds, got NaN"),
+        ({"timeout_ms": "1"}, "timeout_ms must be a number or None, got str"),
+        ({"timeout_ms": timedelta(seconds=1)}, "must be a number of milliseconds, got timedelta"),
+        ({"retry_attempts": 1.5}, "retry_attempts must be a whole number of at least 0, got 1.5"),
+        ({"stateful": 1}, "stateful must be a boolean, got int"),
         ({"memory_limit_bytes": float("inf")}, "memory_limit_bytes"),
         ({"memory_limit_bytes": 0}, "memory_limit_bytes"),
         ({"language": "python"}, "language"),

@@ -533,6 +533,8 @@ def test_many_events_that_nobody_reads_yet() -> None:
     [
         ({"model": object()}, "model must have a method generate, got object"),
         ({"executor": 1}, "executor must have a method execute_code, or be a function, got int"),
+        ({"model": Replies}, "model must have a method generate, got the class Replies"),
+        ({"executor": LocalCodeExecutor}, "be a function, got the class LocalCodeExecutor"),
         ({"max_turns": 0}, "max_turns must be a whole number of at least 1, got 0"),
         ({"max_turns": float("nan")}, "an option is not plain data"),
         ({"max_turns": float("inf")}, "an option is not plain data"),
@@ -548,6 +550,75 @@ def test_misuse(arguments: dict[str, Any], message: str) -> None:
     with pytest.raises((TypeError, ValueError)) as raised:
         CodeLoop(**options)
     assert message in str(raised.value)
+
+
+def test_a_class_with_static_methods_is_a_party() -> None:
+    class Parties:
+        @staticmethod
+        def generate(*, instruction: str, contents: list[dict[str, Any]]) -> Any:
+            return [CODE] if len(contents) == 1 else "done"
+
+        @classmethod
+        def execute_code(cls, _: Any, input: CodeExecutionInput) -> CodeExecutionResult:
+            return CodeExecutionResult(stdout=cls.__name__ + input.code, exit_code=0)
+
+    result = CodeLoop(Parties, Parties).run_sync("go")
+    assert (outputs(result), result.text) == ([("OUTCOME_OK", "Parties1")], "done")
+
+
+@pytest.mark.parametrize("raised", [SystemExit(3), KeyboardInterrupt()])
+@pytest.mark.parametrize("is_async", [False, True])
+@pytest.mark.parametrize("where", ["executor", "model", "stream"])
+def test_an_exit_ends_the_event_loop(
+    where: str, is_async: bool, raised: BaseException, caplog: pytest.LogCaptureFixture
+) -> None:
+    def fail(*_: Any, **__: Any) -> Any:
+        raise raised
+
+    async def fail_later(*_: Any, **__: Any) -> Any:
+        raise raised
+
+    def stream(*_: Any, **__: Any) -> Iterator[str]:
+        yield "a"
+        raise raised
+
+    async def stream_later(*_: Any, **__: Any) -> AsyncIterator[str]:
+        yield "a"
+        raise raised
+
+    class Failing:
+        generate = staticmethod(
+            {
+                ("model", False): fail,
+                ("model", True): fail_later,
+                ("stream", False): stream,
+                ("stream", True): stream_later,
+            }.get((where, is_async), fail)
+        )
+
+    model: Any = Replies([CODE], "x") if where == "executor" else Failing()
+    execute = fail_later if is_async else fail
+    with pytest.raises(type(raised)) as seen:
+        CodeLoop(model, execute if where == "executor" else echo).run_sync("go")
+    assert seen.value is raised
+    gc.collect()
+    assert [record.message for record in caplog.records] == []
+
+
+def test_a_stream_is_read_in_its_own_event_loop() -> None:
+    async def make() -> Any:
+        return CodeLoop(Replies("x"), echo).stream("go")
+
+    async def read(stream: Any) -> Any:
+        return await anext(stream)
+
+    own = asyncio.new_event_loop()
+    stream = own.run_until_complete(make())
+    with pytest.raises(RuntimeError, match="in the event loop in which it was made"):
+        asyncio.run(read(stream))
+    assert own.run_until_complete(read(stream))["type"] == "turn"
+    own.run_until_complete(stream.aclose())
+    own.close()
 
 
 @pytest.mark.parametrize(

@@ -5,6 +5,8 @@
 
 import type { ExecutorErrorCode } from '../../executors.js';
 import type { Door, DoorCall } from '../door.js';
+import { clearTimeout, setTimeout } from '../event-loop.js';
+import { ignore } from '../sandbox-functions.js';
 import { unwatch, watch } from '../signals.js';
 import { type Context, ExecutorError } from './data.js';
 import { told } from './refusal.js';
@@ -18,6 +20,9 @@ export interface ContextIn {
   readonly stdout: Function | undefined;
   readonly stderr: Function | undefined;
 }
+
+/** How long the output waits for an asynchronous receiver of a piece of it. */
+const MOST_RECEIVING_MS = 5000;
 
 /** Begins a call, whose arguments are made of its context. Throws as the signal does; nothing has begun then. */
 export function call<Message, T>(
@@ -36,15 +41,39 @@ export function call<Message, T>(
     isAborted = true;
     begun?.terminate();
   };
+  const fail = (error: unknown): never => {
+    thrown ??= { error };
+    throw error;
+  };
+  let isLate = false;
+  /** Waits for an asynchronous receiver. One that was late once is not awaited again: a call must not hang with it. */
+  const awaited = (answer: PromiseLike<unknown>): Promise<void> | undefined => {
+    const received = Promise.resolve(answer).then(ignore);
+    if (isLate) {
+      received.catch((error: unknown) => {
+        thrown ??= { error };
+        begun?.terminate();
+      });
+      return undefined;
+    }
+    return new Promise((resolve, reject) => {
+      const timer = setTimeout(() => {
+        isLate = true;
+        resolve();
+      }, MOST_RECEIVING_MS);
+      received.catch(fail).then(resolve, reject).finally(() => clearTimeout(timer));
+    });
+  };
   const receiver = (receive: Function | undefined): Function | undefined =>
     receive &&
-    ((bytes: Uint8Array): void => {
-      if (thrown !== undefined) return;
+    ((bytes: Uint8Array): Promise<void> | undefined => {
+      if (thrown !== undefined) return undefined;
       try {
-        receive(bytes);
+        const answer: unknown = receive(bytes);
+        // The next piece waits.
+        return isThenable(answer) ? awaited(answer) : undefined;
       } catch (error) {
-        thrown = { error };
-        throw error;
+        return fail(error);
       }
     });
   const [stdout, stderr] = [receiver(context.stdout), receiver(context.stderr)];
@@ -69,6 +98,10 @@ export function call<Message, T>(
       throw errorOf(refused, isAborted ? context : undefined);
     },
   );
+}
+
+function isThenable(value: unknown): value is PromiseLike<unknown> {
+  return typeof value === 'object' && value !== null && typeof (value as Partial<PromiseLike<unknown>>).then === 'function';
 }
 
 /** The error with that kind and message. If its context has cancelled it, its cause is the reason. */

@@ -5,8 +5,7 @@
 
 import { Door } from '../door.js';
 import { HostSessions } from '../host-sessions.js';
-import { misuse } from '../misuse.js';
-import { type Bag, EMPTY, object, option, optional, refuseUnknownNames, wrongType } from '../options.js';
+import { type Bag, EMPTY, object, option, refuseUnknownNames, wrongType } from '../options.js';
 import { Runtime } from '../runtime.js';
 import { ignore } from '../sandbox-functions.js';
 import { readContext } from './data.js';
@@ -14,9 +13,8 @@ import { call } from './door-call.js';
 import { LibraryExecutor } from './library.js';
 
 const OF_SESSION = ['language', 'globals', 'imports', 'modules', 'memoryLimitBytes', 'report'];
-const NUMBERS = ['timeoutMs', 'retryAttempts', 'outputLimitBytes'];
-const FLAGS = ['stateful', 'showValue'];
-const NAMES = [...OF_SESSION, 'runtime', 'isolation', ...NUMBERS, ...FLAGS];
+const OWN = ['timeoutMs', 'retryAttempts', 'outputLimitBytes', 'stateful', 'showValue'];
+const NAMES = [...OF_SESSION, 'runtime', 'isolation', ...OWN];
 
 export class IsolateCodeExecutor extends LibraryExecutor {
   constructor(options?: unknown) {
@@ -24,8 +22,7 @@ export class IsolateCodeExecutor extends LibraryExecutor {
     refuseUnknownNames(bag, NAMES);
     const [runtime, isolation] = [option(bag, 'runtime'), option(bag, 'isolation')];
     if (runtime !== undefined && !(runtime instanceof Runtime)) wrongType('runtime', 'a Runtime', runtime);
-    const own = readOwn(bag);
-    super(new Door('isolate-executor', { options: own, isolation }, runtime as Runtime | undefined, new HostSessions(given(bag, OF_SESSION))));
+    super(new Door('isolate-executor', { options: given(bag, OWN), isolation }, runtime as Runtime | undefined, new HostSessions(given(bag, OF_SESSION))));
   }
 
   close(): Promise<void> {
@@ -41,22 +38,7 @@ export class IsolateCodeExecutor extends LibraryExecutor {
   }
 }
 
-/** The options that are not those of sessions, as JSON. The native side checks their values. */
-function readOwn(bag: Bag): string {
-  const own = given(bag, [...NUMBERS, ...FLAGS]);
-  for (const name of NUMBERS) {
-    const value = own[name];
-    if (name === 'timeoutMs' && value === null) continue;
-    if (!Number.isFinite(optional(value, 'number', name) ?? 0)) {
-      throw misuse({ kind: 'range', message: `${name} must be a whole number, got ${String(value)}` });
-    }
-  }
-  for (const name of FLAGS) {
-    if (own[name] !== undefined && typeof own[name] !== 'boolean') wrongType(name, 'a boolean', own[name]);
-  }
-  return JSON.stringify(own);
-}
-
+/** The options of those names that are given. */
 function given(bag: Bag, names: string[]): Record<string, unknown> {
   // From no polluted prototype: neither an option nor a `toJSON`.
   const found = { __proto__: null } as unknown as Record<string, unknown>;

@@ -5,6 +5,7 @@
 
 import type { AbortSignalLike } from '../../index.js';
 import type { LoopEvent, LoopResult } from '../../executors.js';
+import { native } from '../bridge.js';
 import { Door } from '../door.js';
 import { misuse } from '../misuse.js';
 import { type Bag, EMPTY, object, option, optional, readSignal, refuseUnknownNames, wrongType } from '../options.js';
@@ -123,7 +124,14 @@ function party(given: unknown, name: string, method: string, expected: string): 
   if ((typeof given !== 'object' && typeof given !== 'function') || given === null) wrongType(name, expected, given);
   const found = option(given as Bag, method);
   if (typeof found === 'function') return (...args: unknown[]) => Reflect.apply(found, given, args) as unknown;
-  return typeof given === 'function' && name === 'executor' ? given : wrongType(name, expected, given);
+  if (typeof given !== 'function' || name !== 'executor') return wrongType(name, expected, given);
+  if (isClass(given)) throw misuse({ kind: 'type', message: native.wrongType(name, expected, 'a class') });
+  return given;
+}
+
+/** Whether a function can only be called with `new`. */
+function isClass(given: Function): boolean {
+  return Object.getOwnPropertyDescriptor(given, 'prototype')?.writable === false;
 }
 
 /** Whether an executor is one of the library, which ends its calls when their time is over. */

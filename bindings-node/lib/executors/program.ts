@@ -58,7 +58,9 @@ export class ConfinedCodeExecutor extends LibraryExecutor {
 }
 
 function read(options: unknown): Bag {
-  return options === undefined ? EMPTY : object(options, 'options');
+  const bag = options === undefined ? EMPTY : object(options, 'options');
+  // The prototype of `process.env` is its own, with which it does not cross.
+  return bag['env'] === process.env ? { ...bag, env: { ...process.env } } : bag;
 }
 
 /** The options of a call that has a signal and nothing else. */

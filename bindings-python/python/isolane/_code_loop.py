@@ -210,12 +210,12 @@ class CodeLoop:
             "files": None if files is None else native_files(files, "files"),
         }
         generate = getattr(model, "generate", None)
-        if not callable(generate):
-            raise TypeError(f"model must have a method generate, got {type(model).__name__}")
+        if not callable(generate) or _is_unbound(model, "generate"):
+            raise TypeError(f"model must have a method generate, got {_kind(model)}")
         self._generate: Callable[..., Any] = generate
         execute = getattr(executor, "execute_code", executor)
-        if not callable(execute):
-            got = type(executor).__name__
+        if not callable(execute) or _is_unbound(executor, "execute_code"):
+            got = _kind(executor)
             raise TypeError(
                 f"executor must have a method execute_code, or be a function, got {got}"
             )
@@ -258,7 +258,8 @@ class CodeLoop:
 
         Raises:
             TypeError, ValueError: as for `run`.
-            RuntimeError: no event loop is running here.
+            RuntimeError: no event loop is running here. A stream that is read in another event
+                loop raises it, too.
         """
         return LoopStream(_Run(self, input, True))
 
@@ -319,6 +320,16 @@ class LoopStream(AsyncIterator[LoopEvent]):
 _Traits: TypeAlias = tuple[bool, int, "float | None", bool, list[tuple[str, str]]]
 
 _DELIMITERS = [(f"```{language}\n", "\n```") for language in ("tool_code", "python")]
+
+
+def _is_unbound(party: Any, method: str) -> bool:
+    """Whether a class was given in place of an object of it."""
+    static = inspect.getattr_static(party, method, None)
+    return isinstance(party, type) and not isinstance(static, (staticmethod, classmethod))
+
+
+def _kind(party: Any) -> str:
+    return f"the class {party.__name__}" if isinstance(party, type) else type(party).__name__
 
 
 def _keeps_time(executor: Any) -> bool:
@@ -418,6 +429,8 @@ class _Run:
 
     async def next_event(self) -> LoopEvent:
         """The next event. Raises the exception of the model, once, and the end of the iteration."""
+        if asyncio.get_running_loop() is not self._loop:
+            raise RuntimeError("a stream is read in the event loop in which it was made")
         self.begin()
         while not self.events:
             if self.ended.done():
@@ -515,6 +528,11 @@ class _Run:
         def done(task: asyncio.Task[None]) -> None:
             if self._tasks.get(number) is task:
                 del self._tasks[number]
+            raised = None if task.cancelled() else task.exception()
+            # The event loop itself raises the two.
+            if raised is not None and not isinstance(raised, (KeyboardInterrupt, SystemExit)):
+                told = {"message": "an executor raised", "exception": raised, "task": task}
+                self._loop.call_exception_handler(told)
 
         task.add_done_callback(done)
 
@@ -557,7 +575,8 @@ class _Run:
     def _model_raised(self, number: int, raised: BaseException) -> None:
         self._raised[number] = raised
         self._answer(number, "raised")
-        if not isinstance(raised, Exception):
+        # The caller of the run gets all others.
+        if isinstance(raised, (asyncio.CancelledError, KeyboardInterrupt, SystemExit)):
             raise raised
 
     def _answer(self, number: int, kind: str, *rest: Any) -> None:

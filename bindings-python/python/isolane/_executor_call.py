@@ -7,8 +7,9 @@ receivers, and its result. The loop never blocks for a call.
 from __future__ import annotations
 
 import asyncio
+import inspect
 import sys
-from collections.abc import Callable, Coroutine
+from collections.abc import Awaitable, Callable, Coroutine
 from typing import Any, TypeVar
 
 from ._door import Door, DoorCall, as_error
@@ -22,6 +23,9 @@ _MOST_WAIT_S = 1.0
 
 # The time between two looks at `cancelled` of a context.
 _LOOK_S = 0.02
+
+# How long the output waits for a coroutine function that receives a piece of it.
+_MOST_RECEIVING_S = 5.0
 
 
 def executor_error(thrown: Any) -> ExecutorError:
@@ -55,17 +59,49 @@ async def finish(
         raise TypeError(f"cancelled must be a function, got {got}")
     failed: list[BaseException] = []
 
-    def receiver(receive: Callable[[bytes], object] | None) -> Callable[[bytes], None] | None:
+    is_late = False
+
+    # Keeps them.
+    receiving: set[asyncio.Future[object]] = set()
+
+    async def received_by(task: asyncio.Future[object]) -> None:
+        nonlocal is_late
+        try:
+            done, _ = await asyncio.wait([task], timeout=_MOST_RECEIVING_S)
+        except asyncio.CancelledError:
+            # The call is over.
+            task.cancel()
+            raise
+        if not done:
+            is_late = True
+            return
+        try:
+            task.result()
+        except BaseException as raised:
+            failed.append(raised)
+            raise
+
+    def receiver(
+        receive: Callable[[bytes], object] | None,
+    ) -> Callable[[bytes], Awaitable[None] | None] | None:
         if receive is None:
             return None
 
-        def received(data: bytes) -> None:
+        def received(data: bytes) -> Awaitable[None] | None:
+            if failed:
+                return None
             try:
-                if not failed:
-                    receive(data)
+                answer = receive(data)
             except BaseException as raised:
                 failed.append(raised)
                 raise
+            if not inspect.isawaitable(answer):
+                return None
+            # The next piece waits for a coroutine function, unless that has been late.
+            task = asyncio.ensure_future(answer)
+            receiving.add(task)
+            task.add_done_callback(receiving.discard)
+            return None if is_late else received_by(task)
 
         return received
 
@@ -81,7 +117,7 @@ async def finish(
     async def watch_it() -> None:
         try:
             # `cancelled` is a function of the caller's, which tells nobody when its answer changes.
-            while not context.cancelled():  # noqa: ASYNC110
+            while not _is_cancelled(context):  # noqa: ASYNC110
                 await asyncio.sleep(_LOOK_S)
         except Exception as raised:
             failed.append(raised)
@@ -100,6 +136,15 @@ async def finish(
         # The frames of the receivers would hold the exception, which holds the frames.
         raise failed.pop()
     return value
+
+
+def _is_cancelled(context: InvocationContext) -> bool:
+    answer: object = context.cancelled()
+    if inspect.isawaitable(answer):
+        if inspect.iscoroutine(answer):
+            answer.close()
+        raise TypeError("cancelled must be a plain function, got one whose answer is awaited")
+    return bool(answer)
 
 
 async def _ended(call: DoorCall) -> Any:

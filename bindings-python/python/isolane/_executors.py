@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
+from datetime import timedelta
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from ._door import Door
@@ -139,7 +140,7 @@ class LocalCodeExecutor(LibraryExecutor):
         Raises:
             TypeError, ValueError: an option is not valid.
         """
-        super().__init__("local-executor", _given(locals()))
+        super().__init__("local-executor", given(locals()))
 
 
 class ContainerCodeExecutor(LibraryExecutor):
@@ -191,7 +192,7 @@ class ContainerCodeExecutor(LibraryExecutor):
         Raises:
             TypeError, ValueError: an option is not valid.
         """
-        super().__init__("container-executor", _given(locals()))
+        super().__init__("container-executor", given(locals()))
 
     def build_run_args(self, name: str) -> list[str]:
         """The arguments of the engine for a container of that name."""
@@ -260,7 +261,7 @@ class ConfinedCodeExecutor(LibraryExecutor):
         Raises:
             TypeError, ValueError: an option is not valid.
         """
-        super().__init__("confined-executor", _given(locals()))
+        super().__init__("confined-executor", given(locals()))
 
     async def confinement(self) -> dict[str, bool | str]:
         """The confinement that a program has on this machine: each item by its name, and `memory`,
@@ -277,8 +278,15 @@ class ConfinedCodeExecutor(LibraryExecutor):
         return run_here("confinement_sync", "confinement", self.confinement)
 
 
-def _given(options: dict[str, Any]) -> dict[str, Any]:
-    """The options among the local variables of a constructor, as values that cross."""
+def given(options: Mapping[str, Any]) -> dict[str, Any]:
+    """The options among the local variables of a constructor, as values that cross.
+
+    Raises:
+        TypeError: an option is a `timedelta`, which would cross as a number of seconds.
+    """
+    for name, value in options.items():
+        if isinstance(value, timedelta):
+            raise TypeError(f"{name} must be a number of milliseconds, got timedelta")
     return {
         name: _plain(value) for name, value in options.items() if name not in ("self", "__class__")
     }

@@ -6,13 +6,12 @@ code.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Mapping
 from types import TracebackType
 from typing import Any, Literal, TypeAlias
 
 from ._executor_call import finish
-from ._executors import OUTPUT_LIMIT_BYTES, TIMEOUT_MS, LibraryExecutor
+from ._executors import OUTPUT_LIMIT_BYTES, TIMEOUT_MS, LibraryExecutor, given
 from ._host_sessions import HostSessions
 from ._options import Language
 from ._runtime import Runtime
@@ -70,17 +69,13 @@ class IsolateCodeExecutor(LibraryExecutor):
             TypeError, ValueError: an option is not valid.
             SerializationError: a value cannot be cloned.
         """
-        own = {
+        own: dict[str, Any] = {
             "timeout_ms": timeout_ms,
             "stateful": stateful,
             "show_value": show_value,
             "retry_attempts": retry_attempts,
             "output_limit_bytes": output_limit_bytes,
         }
-        try:
-            options = json.dumps(own, allow_nan=False)
-        except ValueError:
-            raise ValueError("timeout_ms and the other limits must be finite numbers") from None
         if runtime is not None and not isinstance(runtime, Runtime):
             raise TypeError(f"runtime must be a Runtime, got {type(runtime).__name__}")
         self._opener = HostSessions(
@@ -94,8 +89,8 @@ class IsolateCodeExecutor(LibraryExecutor):
                 "report": report,
             },
         )
-        given = {"options": options, "isolation": isolation}
-        super().__init__("isolate-executor", given, runtime, self._opener)
+        options = {"options": given(own), "isolation": isolation}
+        super().__init__("isolate-executor", options, runtime, self._opener)
 
     def close(self) -> None:
         """Closes all sessions, ends the calls in them, and closes the runtime of `isolation`. A

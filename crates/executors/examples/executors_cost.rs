@@ -1,11 +1,12 @@
-//! Costs of executors, each beside a reference of the same process.
+//! Costs of executors, each beside a reference of the same process; and what 200 open executors hold.
 //!
-//! In: `--quick` for few samples; `bindings-node/isolane-worker`. Out: a table. All contenders take turns, so that a busy
-//! machine is unfair to all alike; each figure is a median.
+//! In: `--quick` for few samples; `bindings-node/isolane-worker`. Out: two tables. All contenders of the first one take
+//! turns, so that a busy machine is unfair to all alike; each figure is a median. The second one, on Linux, counts what
+//! the process has more once 200 executors of a kind are open and each has run a program.
 
 use std::{
     collections::HashMap,
-    env,
+    env, fs,
     io::Write as _,
     path::Path,
     process::{Command, Stdio},
@@ -54,12 +55,91 @@ fn main() {
         let (own, other) = (medians[name].as_secs_f64(), medians[beside].as_secs_f64());
         println!("| {name} | {:.2} ms | {:.4} | {beside} |", own * 1e3, own / other);
     }
+    if cfg!(target_os = "linux") {
+        println!("\n### 200 open executors, each of which has run a program\n");
+        println!("| executor | descriptors | threads | processes | resident |\n|---|--:|--:|--:|--:|");
+        // The first call starts what all share.
+        held(1, &IsolateCodeExecutor::new, "1");
+        held(1, &confined, "print(2)");
+        let count = if rounds < 40 { 20 } else { 200 };
+        let shared = runtime(Isolation::Process);
+        row("LocalCodeExecutor", &held(count, &LocalCodeExecutor::new, "print(2)"));
+        row("ConfinedCodeExecutor", &held(count, &confined, "print(2)"));
+        row("IsolateCodeExecutor", &held(count, &IsolateCodeExecutor::new, "1"));
+        let stateful = || IsolateCodeExecutor::new().with_stateful(true);
+        row("the same, stateful, with one state", &held(count, &stateful, "1"));
+        let of_shared = || stateful().with_runtime(shared.clone());
+        row("the same, in one runtime of processes", &held(count, &of_shared, "1"));
+        let own = || stateful().with_runtime(runtime(Isolation::Process));
+        row("the same, each with a runtime of its own", &held(count, &own, "1"));
+    }
+}
+
+fn confined() -> ConfinedCodeExecutor {
+    ConfinedCodeExecutor::new().with_worker(WORKER).with_required([""; 0])
+}
+
+/// Descriptors, threads, processes below this one, and bytes of memory.
+type Held = [usize; 4];
+
+fn row(name: &str, [descriptors, threads, processes, bytes]: &Held) {
+    println!("| {name} | {descriptors} | {threads} | {processes} | {} MB |", bytes / 1_000_000);
+}
+
+/// What this process has more with so many executors, each of which has run the code.
+fn held<E: CodeExecutor>(count: usize, make: &dyn Fn() -> E, code: &str) -> Held {
+    let before = now();
+    let executors: Vec<E> = (0..count).map(|_| make()).collect();
+    for executor in &executors {
+        let input = CodeExecutionInput {
+            execution_id: Some("state".to_owned()),
+            ..CodeExecutionInput::new(code)
+        };
+        let context = InvocationContext::default();
+        let result = block_on(executor.execute_code(&context, input)).expect("it starts");
+        assert!(result.is_success(), "{}", result.stderr);
+    }
+    let after = now();
+    drop(executors);
+    std::array::from_fn(|at| after[at].saturating_sub(before[at]))
+}
+
+fn now() -> Held {
+    let entries = |folder: &str| fs::read_dir(folder).expect("a folder").count();
+    let status = fs::read_to_string("/proc/self/status").expect("a file");
+    let resident = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).expect("a line");
+    let kib: usize = resident.trim_end_matches("kB").trim().parse().expect("a number");
+    [entries("/proc/self/fd"), entries("/proc/self/task"), descendants(), kib * 1024]
+}
+
+/// The processes below this one.
+fn descendants() -> usize {
+    let parents: HashMap<u32, u32> = fs::read_dir("/proc")
+        .expect("a folder")
+        .filter_map(|entry| {
+            let process = entry.ok()?.file_name().to_str()?.parse().ok()?;
+            let stat = fs::read_to_string(format!("/proc/{process}/stat")).ok()?;
+            let parent = stat.rsplit_once(')')?.1.split_whitespace().nth(1)?.parse().ok()?;
+            Some((process, parent))
+        })
+        .collect();
+    let own = std::process::id();
+    let is_below = |process: &&u32| {
+        let mut at = **process;
+        while let Some(parent) = parents.get(&at) {
+            if *parent == own {
+                return true;
+            }
+            at = *parent;
+        }
+        false
+    };
+    parents.keys().filter(is_below).count()
 }
 
 fn contenders() -> Vec<Contender> {
     let node = LocalCodeExecutor::new().with_interpreter("node");
     let python = LocalCodeExecutor::new();
-    let confined = ConfinedCodeExecutor::new().with_worker(WORKER).with_required([""; 0]);
     let (javascript, print) = ("console.log(1 + 1)", "print(1 + 1)");
     let mut contenders = vec![
         contender("`node -` by hand", "`node -` by hand", || by_hand("node", "console.log(1 + 1)")),
@@ -68,7 +148,7 @@ fn contenders() -> Vec<Contender> {
             by_hand("python3", "print(1 + 1)")
         }),
         executor("LocalCodeExecutor, `python3 -`", "`python3 -` by hand", python, print),
-        executor("ConfinedCodeExecutor, `python3 -`", "`python3 -` by hand", confined, print),
+        executor("ConfinedCodeExecutor, `python3 -`", "`python3 -` by hand", confined(), print),
     ];
     for (name, isolation) in [
         ("IsolateCodeExecutor, thread", Isolation::Thread),

@@ -1,19 +1,21 @@
 //! The executor of isolates for faces.
 //!
-//! In: options that are not those of sessions, as JSON, the `isolation`, and the binding's opener of sessions. Out: calls:
+//! In: `options` that are not those of sessions, the `isolation`, and the binding's opener of sessions. Out: calls:
 //! `execute`, whose first step is done on the caller's thread, and `close`.
 
 use std::sync::Arc;
 
 use isolane::{Caller, Error, ErrorKind, OptionValue, Runtime, RuntimeOptions, Value};
 use isolane_door::{Called, Context, Given, System, no_method};
-use serde_json::Value as Json;
 
 use super::{
-    parties::read_json,
+    options::Options,
     program::{execution, traits},
 };
 use crate::{HostRuntime, IsolateCodeExecutor};
+
+const ISOLATE: &[&str] =
+    &["stateful", "show_value", "retry_attempts", "output_limit_bytes", "timeout_ms"];
 
 /// Opens an executor of isolates.
 ///
@@ -23,13 +25,7 @@ pub fn open(options: &Given, context: Context) -> Result<Arc<dyn System>, Error>
     let Context { spelling, runtime, worker_folder, sessions, .. } = context;
     let misuse = |message| Error::new(ErrorKind::Type, message);
     let sessions = sessions.ok_or_else(|| misuse("there are no sessions"))?;
-    let Given::Text(json) = options.get("options") else {
-        return Err(misuse("options must be an object"));
-    };
-    let Json::Object(json) = read_json(json)? else {
-        return Err(misuse("options must be an object"));
-    };
-    let executor = IsolateCodeExecutor::new().json_options(&json, spelling)?;
+    let executor = Options::read(options.get("options"), ISOLATE, spelling)?.isolate()?;
     let runtime: HostRuntime = match (runtime, options.get("isolation")) {
         (Some(_), given) if !given.is_absent() => {
             return Err(misuse("runtime and isolation exclude each other"));

@@ -10,7 +10,10 @@ use isolane::{
 };
 use isolane_door::Given;
 
-use crate::{CodeExecutor as _, ConfinedCodeExecutor, ContainerCodeExecutor, LocalCodeExecutor};
+use crate::{
+    CodeExecutor as _, ConfinedCodeExecutor, ContainerCodeExecutor, IsolateCodeExecutor,
+    LocalCodeExecutor,
+};
 
 /// The items of the confinement that may be required.
 const ITEMS: [&str; 6] =
@@ -137,6 +140,28 @@ impl<'g> Options<'g> {
         Ok(executor)
     }
 
+    /// The executor without its sessions, whose options the binding reads.
+    pub(super) fn isolate(&self) -> Result<IsolateCodeExecutor, Error> {
+        let mut executor = IsolateCodeExecutor::new();
+        executor = match self.timeout(executor.timeout())? {
+            None => executor.without_timeout(),
+            Some(timeout) => executor.with_timeout(timeout),
+        };
+        if let Some(attempts) = self.count("retry_attempts", 0)? {
+            executor = executor.with_retry_attempts(attempts);
+        }
+        if let Some(bytes) = self.count("output_limit_bytes", 1)? {
+            executor = executor.with_output_limit(bytes as usize);
+        }
+        if let Some(stateful) = self.flag("stateful")? {
+            executor = executor.with_stateful(stateful);
+        }
+        if let Some(show_value) = self.flag("show_value")? {
+            executor = executor.with_show_value(show_value);
+        }
+        Ok(executor)
+    }
+
     /// A text that a program can have as an argument.
     pub(super) fn text(&self, place: &str, given: &Given) -> Result<String, Error> {
         match given {
@@ -226,7 +251,7 @@ impl<'g> Options<'g> {
         let number = match self.get(name) {
             None => return Ok(None),
             Some(Given::Number(number)) => *number,
-            Some(Given::BigInt(digits)) if self.spelling == Spelling::Snake => infinity(digits),
+            Some(Given::BigInt(digits)) if self.spelling == Spelling::Snake => float(digits),
             Some(other) if self.spelling == Spelling::Snake => {
                 return self.wrong(name, "a whole number", other);
             }
@@ -252,7 +277,7 @@ impl<'g> Options<'g> {
             Some(Given::Null) => Ok(None),
             Some(Given::Number(ms)) => duration(&self.name("timeout_ms"), *ms).map(Some),
             Some(Given::BigInt(digits)) if is_python => {
-                duration(&self.name("timeout_ms"), infinity(digits)).map(Some)
+                duration(&self.name("timeout_ms"), float(digits)).map(Some)
             }
             Some(other) => {
                 let expected = if is_python { "a number or None" } else { "a number or null" };
@@ -279,26 +304,24 @@ impl<'g> Options<'g> {
     }
 }
 
-/// A time in milliseconds.
+/// A time in milliseconds, whole ones or not. A positive time is at least a nanosecond.
 pub(super) fn duration(name: &str, ms: f64) -> Result<Duration, Error> {
+    if !ms.is_finite() || ms <= 0.0 {
+        let got = shown(ms);
+        return Err(range(format!("{name} must be a positive number of milliseconds, got {got}")));
+    }
     match Duration::try_from_secs_f64(ms / 1e3) {
-        Ok(time) if !time.is_zero() => Ok(time),
-        Err(_) if ms.is_finite() && ms > 0.0 => {
-            Err(range(format!("{name} is too long a time: {ms:e} milliseconds")))
-        }
-        _ => {
-            let got = shown(ms);
-            Err(range(format!("{name} must be a positive number of milliseconds, got {got}")))
-        }
+        Ok(time) => Ok(time.max(Duration::from_nanos(1))),
+        Err(_) => Err(range(format!("{name} is too long a time: {ms:e} milliseconds"))),
     }
 }
 
 /// The largest whole number of JavaScript.
 const MOST_COUNT: f64 = 9_007_199_254_740_991.0;
 
-/// A number that a float cannot have exactly.
-fn infinity(digits: &str) -> f64 {
-    if digits.starts_with('-') { f64::NEG_INFINITY } else { f64::INFINITY }
+/// The number nearest to that of the digits: the largest one, if none is near. An integer is finite.
+pub(super) fn float(digits: &str) -> f64 {
+    digits.parse::<f64>().unwrap_or(f64::NAN).clamp(f64::MIN, f64::MAX)
 }
 
 /// A number as JavaScript shows it.
@@ -335,6 +358,8 @@ fn kind(given: &Given, spelling: Spelling) -> String {
         Given::Object(_) => "dict",
         Given::Date(_) => "datetime",
         Given::Function(_) => "function",
+        // A dict whose keys are not all texts.
+        Given::Other("a Map") => "dict",
         Given::Other(kind) => kind,
     };
     word.to_owned()

@@ -17,7 +17,7 @@ use serde_json::Value as Json;
 
 use super::{
     data::{input_message, text_message},
-    options::{duration, spelled},
+    options::{duration, float, spelled},
     questions::{Answer, Questions, Raised},
 };
 use crate::{
@@ -187,8 +187,7 @@ impl Traits {
         let field = |at: usize| fields.get(at).unwrap_or(&Given::Undefined);
         let timeout = match field(2) {
             Given::Number(ms) => Some(*ms),
-            // An integer that no float has.
-            Given::BigInt(_) => Some(f64::INFINITY),
+            Given::BigInt(digits) => Some(float(digits)),
             _ => None,
         };
         let name = format!("executor.{}", spelled("timeout_ms", spelling));

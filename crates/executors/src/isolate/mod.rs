@@ -9,7 +9,6 @@ mod console;
 mod ending;
 mod files;
 mod host;
-mod options;
 mod own_runtime;
 mod session;
 mod sessions;

@@ -104,12 +104,12 @@ export interface InvocationContext {
    */
   signal?: AbortSignalLike | undefined;
   /**
-   * Receives the standard output as it comes. Of what waits for it, at most 4 MiB are kept. If it throws, the call ends
-   * and rejects with that.
+   * Receives the standard output as it comes. Of what waits for it, at most 4 MiB are kept. If it throws or rejects, the
+   * call ends and rejects with that. The next piece waits for a promise, at most 5 seconds.
    */
-  stdout?: ((bytes: Uint8Array) => void) | undefined;
+  stdout?: ((bytes: Uint8Array) => void | PromiseLike<void>) | undefined;
   /** The same for the standard error. */
-  stderr?: ((bytes: Uint8Array) => void) | undefined;
+  stderr?: ((bytes: Uint8Array) => void | PromiseLike<void>) | undefined;
 }
 
 /** The context of a call, as the loop gives it to an executor. It may be handed on to an executor of the library. */

@@ -238,9 +238,9 @@ def test_a_coroutine_function_receives_one_piece_at_a_time() -> None:
     code = "for i in 1 2 3 4 5; do echo $i; sleep 0.01; done"
     result = shell().execute_code_sync(context, CodeExecutionInput(code))
     assert (most, running, b"".join(pieces).decode()) == (1, 0, result.stdout)
+    context = InvocationContext(stdout=fail)
+    forever = CodeExecutionInput("echo a; sleep 600")
     with pytest.raises(LookupError, match="late"):
-        context = InvocationContext(stdout=fail)
-        forever = CodeExecutionInput("echo a; sleep 600")
         shell(timeout_ms=None).execute_code_sync(context, forever)
 
 

@@ -556,6 +556,7 @@ def test_a_class_with_static_methods_is_a_party() -> None:
     class Parties:
         @staticmethod
         def generate(*, instruction: str, contents: list[dict[str, Any]]) -> Any:
+            assert instruction == ""
             return [CODE] if len(contents) == 1 else "done"
 
         @classmethod

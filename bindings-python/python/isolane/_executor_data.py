@@ -164,7 +164,8 @@ class InvocationContext:
     cancelled: Callable[[], bool] = never
     """Whether the call is to end. One that does raises an error of the kind `cancelled`."""
     stdout: Callable[[bytes], object] | None = None
-    """The receiver of the standard output as it comes."""
+    """The receiver of the standard output as it comes: a function or a coroutine function, for
+    which the next piece waits."""
     stderr: Callable[[bytes], object] | None = None
     """The same for the standard error."""
 

@@ -57,17 +57,20 @@ fn main() {
     }
     if cfg!(target_os = "linux") {
         println!("\n### 200 open executors, each of which has run a program\n");
-        println!("| executor | descriptors | threads | processes | resident |\n|---|--:|--:|--:|--:|");
+        println!(
+            "| executor | descriptors | threads | processes | resident |\n|---|--:|--:|--:|--:|"
+        );
         // The first call starts what all share.
         held(1, &IsolateCodeExecutor::new, "1");
         held(1, &confined, "print(2)");
         let count = if rounds < 40 { 20 } else { 200 };
-        let shared = runtime(Isolation::Process);
         row("LocalCodeExecutor", &held(count, &LocalCodeExecutor::new, "print(2)"));
         row("ConfinedCodeExecutor", &held(count, &confined, "print(2)"));
         row("IsolateCodeExecutor", &held(count, &IsolateCodeExecutor::new, "1"));
         let stateful = || IsolateCodeExecutor::new().with_stateful(true);
         row("the same, stateful, with one state", &held(count, &stateful, "1"));
+        let shared = runtime(Isolation::Process);
+        held(1, &|| stateful().with_runtime(shared.clone()), "1");
         let of_shared = || stateful().with_runtime(shared.clone());
         row("the same, in one runtime of processes", &held(count, &of_shared, "1"));
         let own = || stateful().with_runtime(runtime(Isolation::Process));

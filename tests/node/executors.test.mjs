@@ -305,6 +305,12 @@ test('calls overlap, and the event loop goes on', { timeout: CEILING_MS }, () =>
   assert.deepStrictEqual((await calls).map(({ stdout }) => stdout), ['0\n', '1\n', '2\n', '3\n']);
 }));
 
+test('two hundred calls at once', { timeout: CEILING_MS }, async () => {
+  const executor = shell({ timeoutMs: CEILING_MS });
+  const calls = Array.from({ length: 200 }, (_, index) => run(executor, `echo ${index}`));
+  assert.deepStrictEqual((await Promise.all(calls)).map(({ stdout }) => Number(stdout)), calls.map((_, index) => index));
+});
+
 test('the process lives while a call is awaited, and ends when nothing runs', () => {
   const source = `
     import { LocalCodeExecutor, IsolateCodeExecutor } from 'isolane/executors';

@@ -354,6 +354,16 @@ def test_calls_overlap_and_the_loop_goes_on(tmp_path: Path) -> None:
     asyncio.run(main())
 
 
+def test_two_hundred_calls_at_once() -> None:
+    async def main() -> list[str]:
+        executor = shell(timeout_ms=CEILING_S * 1000)
+        inputs = [CodeExecutionInput(f"echo {index}") for index in range(200)]
+        calls = [executor.execute_code(None, input) for input in inputs]
+        return [result.stdout for result in await asyncio.gather(*calls)]
+
+    assert asyncio.run(main()) == [f"{index}\n" for index in range(200)]
+
+
 def test_the_sync_form_refuses_a_running_loop() -> None:
     async def main() -> None:
         with pytest.raises(RuntimeError, match="await execute_code instead"):

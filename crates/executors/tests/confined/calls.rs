@@ -151,7 +151,7 @@ fn calls_overlap() {
             CodeExecutionInput::new(format!("echo {number}; : > f{number}")),
         )
     };
-    let results = block_on(join_all((0..8).map(call)));
+    let results = block_on(join_all((0..200).map(call)));
     for (number, result) in results.into_iter().enumerate() {
         let result = result.expect("it starts");
         assert_eq!(result.stdout, format!("{number}\n"));

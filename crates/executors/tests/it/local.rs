@@ -338,6 +338,23 @@ fn calls_overlap_in_any_runtime() {
 }
 
 #[test]
+fn two_hundred_calls_at_once_are_apart() {
+    let executor = shell().with_timeout(CEILING);
+    let calls = (0..200).map(|number| {
+        let input = CodeExecutionInput::new(format!("echo {number}; ls; : > f{number}"));
+        let executor = &executor;
+        async move { executor.execute_code(&InvocationContext::default(), input).await }
+    });
+    let results = block_on(futures::future::join_all(calls));
+    for (number, result) in results.into_iter().enumerate() {
+        let result = result.expect("it starts");
+        assert_eq!(result.stdout, format!("{number}\n"), "an empty folder of its own");
+        let names: Vec<_> = result.output_files.iter().map(|file| &*file.name).collect();
+        assert_eq!(names, [format!("f{number}")]);
+    }
+}
+
+#[test]
 fn bombs_end_with_their_call() {
     let limited = shell().with_timeout(Duration::from_secs(4));
     let fork_bomb = "ulimit -u 2000 2>/dev/null; f() { f | f & }; n=0; while [ $n -lt 200 ]; do sleep 4327 & n=$((n+1)); done; wait";

@@ -3,9 +3,10 @@
 //! In: the program that was asked for, or none. Out: images, containers that are no more, and errors with the engine's own
 //! message.
 
-use std::{io, process::Stdio, sync::Arc, time::Duration};
+use std::{process::Stdio, sync::Arc, time::Duration};
 
 use tokio::{
+    io::{self, AsyncReadExt as _},
     process::Command,
     time::{error::Elapsed, sleep, timeout},
 };
@@ -22,7 +23,7 @@ const AGAIN: Duration = Duration::from_millis(50);
 const PULL: Duration = Duration::from_mins(10);
 
 /// The longest message of an engine that is handed on.
-const MOST_MESSAGE_BYTES: usize = 4096;
+const MOST_MESSAGE_BYTES: u64 = 4096;
 
 /// An engine that answers.
 #[derive(Clone, Debug)]
@@ -137,17 +138,21 @@ impl Engine {
         }
     }
 
+    /// The answer of the engine to a command. Of its messages no more is kept than is handed on.
     async fn output(&self, args: &[&str], time: Duration) -> Result<io::Result<Answer>, Elapsed> {
         let mut command = Command::new(&*self.0);
-        command.args(args).stdin(Stdio::null()).kill_on_drop(true);
-        let output = timeout(time, command.output()).await?;
-        Ok(output.map(|output| {
-            let message = &output.stderr[..output.stderr.len().min(MOST_MESSAGE_BYTES)];
-            Answer {
-                is_ok: output.status.success(),
-                message: String::from_utf8_lossy(message).into_owned(),
+        command.args(args).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
+        let answer = async {
+            let mut child = command.kill_on_drop(true).spawn()?;
+            let mut message = Vec::new();
+            if let Some(mut stderr) = child.stderr.take() {
+                (&mut stderr).take(MOST_MESSAGE_BYTES).read_to_end(&mut message).await?;
+                io::copy(&mut stderr, &mut io::sink()).await?;
             }
-        }))
+            let is_ok = child.wait().await?.success();
+            Ok(Answer { is_ok, message: String::from_utf8_lossy(&message).into_owned() })
+        };
+        timeout(time, answer).await
     }
 }
 

@@ -262,6 +262,17 @@ fn a_preparation_that_is_dropped_ends() {
 }
 
 #[test]
+fn of_a_long_message_the_beginning_is_told() {
+    let engine = FakeEngine::new(
+        "case $1 in image) exit 1;; pull) yes | head -c 9000000; yes | head -c 9000000 >&2; exit 1;; esac",
+    );
+    let error = execute(&engine.executor(), CodeExecutionInput::default()).expect_err("it failed");
+    assert_eq!(error.kind(), ExecutorErrorKind::EngineFailed);
+    let told = format!("cannot pull \"some/image\": {}", "y\n".repeat(2048));
+    assert_eq!(error.message(), told.trim_end());
+}
+
+#[test]
 fn an_engine_that_says_nothing_has_a_message() {
     let engine = FakeEngine::new("case $1 in run) exit 125;; esac");
     let error = execute(&engine.executor(), CodeExecutionInput::default()).expect_err("it failed");

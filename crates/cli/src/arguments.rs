@@ -37,7 +37,7 @@ pub(crate) enum Command {
     #[command(after_help = "Example:\n  isolane repl --import shop=shop.json --timeout 10s")]
     Repl(ReplArguments),
     /// Run the cells of a notebook, JavaScript and Python; put their outputs into the file on demand.
-    #[command(after_help = "Example:\n  isolane notebook report.ipynb --unconfined-python --write")]
+    #[command(after_help = "Example:\n  isolane notebook report.ipynb --files data --write")]
     Notebook(Box<NotebookArguments>),
     /// Answer clients over HTTP: they submit code, and read what it does.
     #[command(after_help = "Example:\n  isolane serve --port 0 --concurrency 4 --memory 64m")]

@@ -32,13 +32,13 @@ pub use child::{ChildFunction, ChildOptions};
 pub use files::FilesOptions;
 pub use host::{Agent, AgentOptions, CellTool, HostAnswer, HostFuture, Llm, LlmOptions};
 pub use isolane::{HostError, SessionState};
-pub use isolane_confine::program::{MemoryLimit, ProgramConfinement};
+pub use isolane_confine::program::{MemoryLimit, ProgramConfinement, launcher_in};
 pub use misuse::Misuse;
 pub use notebook::{Available, Backend, KernelStats, Notebook, Stats};
 pub use options::{Isolation, JsOptions, Limits, Mode, NotebookOptions, PyOptions, Window};
 pub use render::{
-    Color, HtmlOptions, TerminalOptions, Theme, jupyter_outputs, render_call, render_html,
-    render_terminal, to_ipynb,
+    Color, HtmlOptions, TerminalOptions, Theme, jupyter_metadata, jupyter_outputs, render_call,
+    render_html, render_terminal, to_ipynb,
 };
 pub use result::{CallResult, CellError, CellResult, CellStatus, Image, Output, Truncation};
 pub use tool::Tool;

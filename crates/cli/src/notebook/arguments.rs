@@ -25,11 +25,14 @@ pub(crate) struct NotebookArguments {
     /// Write them into a notebook of Jupyter; a copy with the outputs, if the file is one.
     #[arg(long, value_name = "FILE")]
     pub(crate) ipynb: Option<PathBuf>,
-    /// Run cells of Python, which are not confined: they can do whatever you can.
+    /// A folder whose files cells may read: the working directory of Python, which is confined to it.
+    #[arg(long, value_name = "DIR")]
+    pub(crate) files: Option<PathBuf>,
+    /// Run cells of Python without confinement, in the folder of the file: they can do whatever you can.
     #[arg(long)]
     pub(crate) unconfined_python: bool,
     /// The interpreter of Python; by default that of VIRTUAL_ENV, else python3.
-    #[arg(long, value_name = "PATH", requires = "unconfined_python")]
+    #[arg(long, value_name = "PATH")]
     pub(crate) interpreter: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) given: GivenArguments,

@@ -6,7 +6,9 @@
 use std::{collections::BTreeMap, ops::Range, path::Path};
 
 use isolane::{Spelling, unknown_name};
-use isolane_notebook::{CallResult, CellResult, Language, Truncation, jupyter_outputs};
+use isolane_notebook::{
+    CallResult, CellResult, Language, Truncation, jupyter_metadata, jupyter_outputs,
+};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Serializer, Value as Json, json, ser::PrettyFormatter, value::RawValue};
 
@@ -119,6 +121,13 @@ impl Document {
                 }
             });
         }
+        if self.is_jupyter
+            && let Some(told) = told(&old)
+        {
+            let place = within(raw, told.get());
+            let new = self.written(&jupyter_metadata(&done.result), range.start + place.start);
+            edits.push((place, new));
+        }
         edits.sort_by_key(|(place, _)| place.start);
         let mut text = raw.to_owned();
         for (place, new) in edits.into_iter().rev() {
@@ -177,6 +186,13 @@ fn shaped(done: &Done) -> Json {
 fn within(text: &str, part: &str) -> Range<usize> {
     let start = part.as_ptr().addr() - text.as_ptr().addr();
     start..start + part.len()
+}
+
+/// That which an earlier run told of a cell in its metadata.
+fn told<'r>(cell: &BTreeMap<String, &'r RawValue>) -> Option<&'r RawValue> {
+    let metadata: BTreeMap<String, &RawValue> =
+        serde_json::from_str(cell.get("metadata")?.get()).ok()?;
+    metadata.get("isolane").copied()
 }
 
 fn of_jupyter(json: &Json) -> Result<Vec<Cell>, String> {

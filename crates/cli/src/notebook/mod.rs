@@ -13,13 +13,13 @@ mod shown;
 use std::{
     collections::BTreeMap,
     env,
-    path::{Path, PathBuf},
+    path::Path,
     time::{Duration, Instant},
 };
 
 use isolane_notebook::{
-    Args, CallResult, CellInput, CellResult, CellStatus, ExecuteOptions, Execution, Isolation,
-    JsOptions, Language, Limits, Notebook, NotebookOptions, PyOptions,
+    Args, CallResult, CellInput, CellResult, CellStatus, ExecuteOptions, Execution, FilesOptions,
+    Isolation, JsOptions, Language, Limits, Notebook, NotebookOptions, PyOptions, launcher_in,
 };
 
 pub(crate) use self::arguments::NotebookArguments;
@@ -63,13 +63,11 @@ pub(crate) async fn notebook(
     };
     let (given, document, file) = signals.during(read).await?;
     let has_python = document.cells.iter().any(|cell| cell.language == Language::Py);
-    if has_python && !arguments.unconfined_python {
-        return Err(unconfined(&document));
-    }
     let options = options(&arguments, given, limits.clone(), installation)?;
+    let interpreter = options.py.clone();
     let notebook = Notebook::new(options).map_err(|misuse| Ended::misuse(misuse.to_string()))?;
     if has_python && let Some(reason) = notebook.available().await?.py.reason {
-        return Err(Ended::misuse(format!("Python: {reason}")));
+        return Err(unavailable(&reason, interpreter).await);
     }
     let streams = Streams::new(true).map_err(|error| Ended::failure(&error))?;
     let mut run = Run {
@@ -106,23 +104,17 @@ fn options(
         modules: given.modules,
         ..JsOptions::default()
     };
-    // Python has what a program of this user has: the file's folder, the environment, the machine's memory.
-    let folder = arguments.file.parent().filter(|_| arguments.file != Path::new("-"));
-    let py = PyOptions {
-        interpreter: arguments.interpreter.clone(),
-        working_folder: Some(folder.unwrap_or(Path::new("")).join(PathBuf::from("."))),
-        isolation: Isolation::None,
-        memory_limit_bytes: 1 << 50,
-        ..PyOptions::default()
-    };
     let texts = |(name, text): (std::ffi::OsString, std::ffi::OsString)| {
         Some((name.into_string().ok()?, text.into_string().ok()?))
     };
+    let is_unconfined = arguments.unconfined_python;
+    let root = arguments.files.as_ref();
     Ok(NotebookOptions {
         js: Some(js),
-        py: arguments.unconfined_python.then_some(py),
+        py: Some(python(arguments, installation)),
+        files: root.map(FilesOptions::new),
         // Cells of JavaScript see the variables, too: only a caller who trusts the file hands them over.
-        env: if arguments.unconfined_python {
+        env: if is_unconfined {
             env::vars_os().filter_map(texts).collect()
         } else {
             BTreeMap::new()
@@ -130,6 +122,27 @@ fn options(
         limits,
         ..NotebookOptions::default()
     })
+}
+
+/// The options of Python.
+fn python(arguments: &NotebookArguments, installation: &Installation) -> PyOptions {
+    let confined = PyOptions {
+        interpreter: arguments.interpreter.clone(),
+        worker: installation.worker_folder.as_deref().map(launcher_in),
+        ..PyOptions::default()
+    };
+    if !arguments.unconfined_python {
+        return confined;
+    }
+    // It has what a program of this user has: a folder, the environment, the machine's memory.
+    let folder = arguments.file.parent().filter(|_| arguments.file != Path::new("-"));
+    let folder = arguments.files.as_deref().or(folder).unwrap_or(Path::new(""));
+    PyOptions {
+        working_folder: Some(folder.join(".")),
+        isolation: Isolation::None,
+        memory_limit_bytes: 1 << 50,
+        ..confined
+    }
 }
 
 /// The limits for people, who read more than a model.
@@ -153,14 +166,21 @@ fn limits(timeout_ms: Option<u64>) -> Result<Limits, Ended> {
     })
 }
 
-/// This command does not confine Python, so its cells need a word of the caller's.
-fn unconfined(document: &Document) -> Ended {
-    let mut cells = document.cells.iter();
-    let number = cells.position(|cell| cell.language == Language::Py).unwrap_or_default() + 1;
-    Ended::misuse(format!(
-        "cell {number} is Python. This command does not confine cells of Python: they can do whatever you can. \
-         --unconfined-python runs them"
-    ))
+/// Why no cell of Python can run, and the flag that changes that, if only the confinement is missing.
+async fn unavailable(reason: &str, python: Option<PyOptions>) -> Ended {
+    let message = format!("Python: {reason}");
+    let Some(confined) = python.filter(|python| python.isolation == Isolation::Confined) else {
+        return Ended::misuse(message);
+    };
+    let unconfined = PyOptions { isolation: Isolation::None, ..confined };
+    let options = NotebookOptions { py: Some(unconfined), ..NotebookOptions::default() };
+    let Ok(notebook) = Notebook::new(options) else { return Ended::misuse(message) };
+    match notebook.available().await {
+        Ok(available) if available.py.ok => Ended::misuse(format!(
+            "{message}; --unconfined-python runs its cells without confinement: they can do whatever you can"
+        )),
+        _ => Ended::misuse(message),
+    }
 }
 
 /// A run of this command.

@@ -31,15 +31,19 @@ impl Rendered {
     /// Misuse: a folder that there is not, the file of the notebook itself. Cells may run for long before a file is written.
     pub(crate) fn new(arguments: &NotebookArguments) -> Result<Self, Ended> {
         let (html, ipynb) = (arguments.html.clone(), arguments.ipynb.clone());
-        if html.is_some() && html == ipynb {
+        let is_one = html == ipynb
+            || html
+                .as_deref()
+                .zip(ipynb.as_deref())
+                .is_some_and(|(html, ipynb)| is_same(html, ipynb));
+        if html.is_some() && is_one {
             return Err(Ended::misuse("--html and --ipynb need files of their own"));
         }
-        let source = fs::canonicalize(&arguments.file).ok();
         for (flag, file) in [("--html", &html), ("--ipynb", &ipynb)] {
             let Some(file) = file else { continue };
             let refused =
                 |why: &str| Ended::misuse(format!("cannot write {}: {why}", file.display()));
-            if source.is_some() && fs::canonicalize(file).ok() == source {
+            if is_same(&arguments.file, file) {
                 let instead = if flag == "--ipynb" { "; --write puts outputs into it" } else { "" };
                 return Err(refused(&format!("it is the notebook itself{instead}")));
             }
@@ -79,6 +83,22 @@ impl Rendered {
         }
         texts
     }
+}
+
+/// Whether two paths lead to one file that is there, by names or by links of any kind.
+#[cfg(unix)]
+fn is_same(one: &Path, other: &Path) -> bool {
+    use std::os::unix::fs::MetadataExt as _;
+
+    let file = |path| fs::metadata(path).ok().map(|file| (file.dev(), file.ino()));
+    file(one).is_some_and(|found| file(other) == Some(found))
+}
+
+/// Whether two paths lead to one file that is there.
+#[cfg(not(unix))]
+fn is_same(one: &Path, other: &Path) -> bool {
+    fs::canonicalize(one)
+        .is_ok_and(|found| fs::canonicalize(other).is_ok_and(|other| other == found))
 }
 
 /// Writes files, and blocks meanwhile.

@@ -63,12 +63,35 @@ fn a_cell_that_fails_ends_the_run_unless_it_keeps_going() {
 }
 
 #[test]
-fn python_needs_a_word_of_the_caller() {
+fn python_is_confined_to_the_files_that_it_was_given() {
+    let source = "import os, helper\nprint(helper.word, os.environ.get('A_WORD'), os.path.exists('/etc/shadow'))";
+    let folder = folder("a.ipynb", &jupyter("python", &[source]));
+    fs::create_dir(folder.path().join("data")).expect("a folder");
+    fs::write(folder.path().join("data/helper.py"), "word = 'helper'").expect("a file");
+    let mut command = command(&["notebook", "a.ipynb", "--files", "data"]);
+    command.current_dir(folder.path()).env("A_WORD", "variable");
+    let output = command.output().expect("it starts");
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    let required = ["doctor", "--require", "network,file_system"];
+    if isolane(folder.path(), &required).0 == Some(0) {
+        assert_eq!(String::from_utf8_lossy(&output.stdout), "helper None False\n", "{stderr}");
+    } else {
+        assert_eq!(output.status.code(), Some(2));
+        assert!(stderr.contains("; --unconfined-python runs its cells"), "{stderr}");
+    }
+}
+
+#[test]
+fn a_machine_that_cannot_confine_python_is_told_of_the_way_out() {
     let folder = folder("a.ipynb", &jupyter("python", &["1"]));
-    let (code, stdout, stderr) = isolane(folder.path(), &["notebook", "a.ipynb"]);
-    let expected = "error: cell 1 is Python. This command does not confine cells of Python: they can do whatever you can. \
-                    --unconfined-python runs them\n";
-    assert_eq!((code, stdout.as_str(), stderr.as_str()), (Some(2), "", expected));
+    let mut command = command(&["notebook", "a.ipynb"]);
+    command.current_dir(folder.path()).env("ISOLANE_WORKER", "/nope");
+    let output = command.output().expect("it starts");
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    assert_eq!((output.status.code(), output.stdout.len()), (Some(2), 0));
+    let end =
+        "; --unconfined-python runs its cells without confinement: they can do whatever you can\n";
+    assert!(stderr.starts_with("error: Python: ") && stderr.ends_with(end), "{stderr}");
 }
 
 #[test]
@@ -187,10 +210,7 @@ fn a_file_that_cannot_be_read_or_written_is_misuse() {
     for (arguments, message) in [
         (&["no.ipynb"][..], "error: cannot read no.ipynb: "),
         (&["-", "--write"], "error: --write needs a file; stdin cannot be written to\n"),
-        (
-            &["a.json", "--interpreter", "python3"],
-            "error: the following required arguments were not provided:\n  --unconfined-python",
-        ),
+        (&["a.json", "--files", "no"], "error: files.root"),
     ] {
         let (code, stdout, stderr) = isolane(folder.path(), &[&["notebook"], arguments].concat());
         assert_eq!((code, stdout.as_str()), (Some(2), ""), "{arguments:?}");
@@ -301,7 +321,9 @@ fn cells_are_shown_in_files_of_their_own() {
 #[test]
 fn a_copy_of_a_notebook_of_jupyter_keeps_all_else() {
     let mut notebook = jupyter("typescript", &["1 + 1"]);
-    notebook["cells"][0]["metadata"] = json!({ "kept": 1 });
+    // An earlier run has told of the cell.
+    notebook["cells"][0]["metadata"] =
+        json!({ "kept": 1, "isolane": { "durationMs": 1e9, "status": "error" } });
     let text = json!({ "cell_type": "markdown", "metadata": {}, "source": "# Kept" });
     notebook["cells"].as_array_mut().expect("cells").insert(0, text);
     let folder = folder("a.ipynb", &notebook);
@@ -313,14 +335,21 @@ fn a_copy_of_a_notebook_of_jupyter_keeps_all_else() {
     let output = json!({ "output_type": "display_data", "data": data, "metadata": {} });
     notebook["cells"][1]["outputs"] = json!([output]);
     notebook["cells"][1]["execution_count"] = json!(1);
-    assert_eq!(read(&folder, "b.ipynb"), notebook);
+    let mut copy = read(&folder, "b.ipynb");
+    let told = copy["cells"][1]["metadata"]["isolane"].take();
+    assert_eq!((&told["status"], &told["name"]), (&json!("complete"), &json!("<cell 1>")));
+    assert!(told["durationMs"].as_f64().is_some_and(|ms| ms < 1e9), "{told}");
+    notebook["cells"][1]["metadata"]["isolane"] = Json::Null;
+    assert_eq!(copy, notebook);
 }
 
 #[test]
 fn a_file_that_cannot_show_the_cells_is_refused_before_they_run() {
     let folder = folder("a.json", &json!({ "cells": ["console.log('ran')"] }));
     fs::create_dir(folder.path().join("folder")).expect("a folder");
+    fs::hard_link(folder.path().join("a.json"), folder.path().join("hard.html")).expect("a link");
     for (flag, file, why) in [
+        ("--html", "hard.html", "it is the notebook itself"),
         ("--html", "no/a.html", "its folder is not there"),
         ("--html", "folder", "it is a folder"),
         ("--html", "./a.json", "it is the notebook itself"),

@@ -125,8 +125,12 @@ pub(super) fn trace(error: &CellError) -> String {
     let after = |head: &str| {
         stack.strip_prefix(head).filter(|rest| rest.is_empty() || rest.starts_with('\n'))
     };
-    let before = || stack.strip_suffix(head.trim_end()).filter(|rest| rest.ends_with('\n'));
-    let frames = after(&head).or_else(|| after(&error.name)).or_else(before).unwrap_or(stack);
+    let before =
+        |head: &str| stack.strip_suffix(head.trim_end()).filter(|rest| rest.ends_with('\n'));
+    let frames = after(&head).or_else(|| after(&error.name)).or_else(|| before(&head));
+    // The message of a SyntaxError of Python ends with the place, which the traceback has above.
+    let placeless = || before(head.strip_suffix(')')?.rsplit_once(" (")?.0);
+    let frames = frames.or_else(placeless).unwrap_or(stack);
     visible(frames.trim_matches('\n')).trim_end().to_owned()
 }
 
@@ -232,6 +236,9 @@ mod tests {
         assert_eq!(trace(&error("Traceback\n  x\nE: m\n")), "Traceback\n  x");
         assert_eq!(trace(&error("Traceback\n  x\na.E: m\n")), "Traceback\n  x\na.E: m");
         assert_eq!(trace(&error("E: me")), "E: me");
+        let message = "invalid syntax (<cell 1>, line 1)".to_owned();
+        let placed = CellError { message, ..error("  File\n    a = =\nE: invalid syntax") };
+        assert_eq!(trace(&placed), "  File\n    a = =");
         assert_eq!(trace(&error("E: m")), "");
     }
 }

@@ -65,6 +65,20 @@ pub fn jupyter_outputs(cell: &CellResult, truncation: Option<Truncation>) -> Jso
     outputs(cell, None, truncation)
 }
 
+/// The value of `isolane` in the metadata of a cell of nbformat 4.
+#[must_use]
+pub fn jupyter_metadata(cell: &CellResult) -> Json {
+    let mut own = Map::new();
+    own.insert("durationMs".to_owned(), json!(cell.duration_ms));
+    own.insert("language".to_owned(), json!(cell.language.as_str()));
+    let texts =
+        [("name", cell.name.as_deref()), ("state", cell.state), ("title", cell.title.as_deref())];
+    let texts = texts.into_iter().filter_map(|(key, text)| Some((key.to_owned(), json!(text?))));
+    own.extend(texts);
+    own.insert("status".to_owned(), json!(cell.status.as_str()));
+    own.into()
+}
+
 fn python() -> Json {
     json!({
         "kernelspec": { "display_name": "Python 3", "language": "python", "name": "python3" },
@@ -94,14 +108,7 @@ fn heading(number: usize, title: &str) -> Json {
 }
 
 fn metadata(cell: &CellResult, is_python: bool) -> Json {
-    let mut own = Map::new();
-    own.insert("durationMs".to_owned(), json!(cell.duration_ms));
-    own.insert("language".to_owned(), json!(cell.language.as_str()));
-    let texts =
-        [("name", cell.name.as_deref()), ("state", cell.state), ("title", cell.title.as_deref())];
-    let texts = texts.into_iter().filter_map(|(key, text)| Some((key.to_owned(), json!(text?))));
-    own.extend(texts);
-    own.insert("status".to_owned(), json!(cell.status.as_str()));
+    let own = jupyter_metadata(cell);
     if is_python && cell.language == Language::Js {
         return json!({ "isolane": own, "vscode": { "languageId": "typescript" } });
     }

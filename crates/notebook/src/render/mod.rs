@@ -16,6 +16,6 @@ mod terminal;
 pub(crate) use read::read;
 
 pub use html::render_html;
-pub use ipynb::{jupyter_outputs, to_ipynb};
+pub use ipynb::{jupyter_metadata, jupyter_outputs, to_ipynb};
 pub use options::{Color, HtmlOptions, TerminalOptions, Theme};
 pub use terminal::{render_call, render_terminal};

@@ -5,8 +5,15 @@ In: an act of a notebook. Out: an error of misuse with its `path`.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
+
+_ALL = re.compile(r"^(?:(options)|arguments(?:\[\d+\])?)(?:\.|(?=:))")
+"""The names of all options, and of all arguments, in the place of a value that cannot cross."""
+
+_REMEDY = "; default= can convert it"
+"""A remedy of runs, which notebooks do not have."""
 
 
 @contextmanager
@@ -15,5 +22,11 @@ def paths() -> Iterator[None]:
     try:
         yield
     except (TypeError, ValueError) as error:
+        text = str(error).removesuffix(_REMEDY)
+        if found := _ALL.match(text):
+            text = text[found.end() :]
+            if text.startswith(":"):
+                text = (found[1] or "args") + text
+            error.args = (text,)
         error.path = str(error).split(":", 1)[0].split(" ", 1)[0]  # type: ignore[union-attr]
         raise

@@ -125,7 +125,7 @@ pub fn open<T>(
     let handle = start_call(
         host,
         |caller| {
-            let options = Given::read_as(options, Some(caller), tells_torn)?;
+            let options = placed("options", Given::read_as(options, Some(caller), tells_torn))?;
             opened = Some(open(options, caller.clone())?);
             Ok(async move {
                 closed.await;
@@ -152,7 +152,8 @@ pub fn begin(
     let handle = start_call(
         host,
         |caller| {
-            let args = Given::read_as(args, Some(caller), system.tells_torn())?;
+            let args =
+                placed("arguments", Given::read_as(args, Some(caller), system.tells_torn()))?;
             let called = system.call(method, list(args), caller)?;
             is_background = called.is_background;
             Ok(called.future)
@@ -167,7 +168,13 @@ pub fn begin(
 /// # Errors
 /// Misuse, as [`System::ask`] words it.
 pub fn ask(system: &dyn System, method: &str, args: &Value) -> Result<Value, Error> {
-    system.ask(method, list(Given::read_as(args, None, system.tells_torn())?))
+    let args = placed("arguments", Given::read_as(args, None, system.tells_torn()))?;
+    system.ask(method, list(args))
+}
+
+/// What could be read; an error says what could not.
+fn placed(place: &str, read: Result<Given, Error>) -> Result<Given, Error> {
+    read.map_err(|error| Error::new(error.kind(), format!("{place}: {}", error.message())))
 }
 
 /// The error for a method that a system does not have. A face calls no such method.

@@ -193,7 +193,9 @@ class Channel:
 
     def after_fork(self):
         """A child has the streams of any process, and no way to the host."""
-        os.close(self.descriptor)
+        if self.descriptor is not None:
+            # A child's own child had no way to begin with.
+            os.close(self.descriptor)
         for pipe in self.pipes:
             os.close(pipe)
         self.descriptor, self.pipes, self.text, self.size = None, {}, [], 0

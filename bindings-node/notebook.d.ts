@@ -34,6 +34,13 @@ export interface NotebookOptions {
   js?: boolean | JsOptions;
   /** Python cells; `false` switches them off. */
   py?: boolean | PyOptions;
+  /**
+   * The name of the session. Default: a fresh one. Notebooks that name the same one in a registry share its kernels. It has the
+   * `js`, `py`, `files` and `env` of the notebook that opened it; whoever joins leaves them out, or gives the same.
+   */
+  sessionId?: string;
+  /** Where the session is. Default: the registry of this process. */
+  registry?: Registry;
   /** The variables that cells have with `env`, in Python beside our own `HOME`, `TMPDIR`, `PATH`, `LANG`, `TZ`. */
   env?: Record<string, string>;
   /** The files that cells may use with `read` and its like; Python cells have the folder as their working directory. */
@@ -52,11 +59,30 @@ export interface NotebookOptions {
   limits?: Limits;
 }
 
+/** The options of a {@link Registry}. An unknown key is a `TypeError`. */
+export interface RegistryOptions {
+  /** The most kernels of Python. Beyond them the one that was used least recently ends, if no cell runs in it. Default 4. */
+  maxKernels?: number;
+  /** The time without a cell after which a kernel of Python ends; 0: never. Default 300,000. */
+  idleTimeoutMs?: number;
+  /** The time between two looks at kernels. Default 30,000. */
+  sweepMs?: number;
+}
+
+/** The sessions of notebooks by their names, and the bounds of their kernels. */
+export class Registry {
+  constructor(options?: RegistryOptions);
+  /** The name of the class. */
+  readonly [Symbol.toStringTag]: string;
+}
+
 /** The options of {@link Notebook.child}. An option that is left out is as in the notebook; `false` is no function. */
 export interface ChildOptions {
   tools?: Record<string, ToolFunction | CellTool> | false;
   llm?: ((prompt: string, options: LlmOptions) => unknown) | false;
   agent?: ((prompt: string, options: AgentOptions) => unknown) | false;
+  /** A folder of its own. */
+  artifacts?: ArtifactsOptions;
   limits?: Limits;
 }
 
@@ -150,6 +176,8 @@ export interface JsOptions {
   imports?: Record<string, Record<string, unknown>>;
   /** Modules that cells may import, by a relative specifier. */
   modules?: Record<string, string>;
+  /** The time without a cell after which the session ends; 0: never. Default 0. */
+  idleTimeoutMs?: number;
 }
 
 /** The protections of a confined kernel that can be required. */
@@ -273,6 +301,19 @@ export interface CellError {
   column?: number;
 }
 
+/** A call of a helper by a cell. `ok` tells whether it succeeded. */
+export type StatusEvent =
+  | { op: 'tool'; name: string; ok: boolean; ms: number }
+  | { op: 'llm'; model: string; ok: boolean; ms: number }
+  | { op: 'agent'; id: string; label: string; status: 'running' | 'complete' | 'error'; ms: number; artifact?: string | null }
+  | { op: 'read' | 'write' | 'append'; path: string; bytes?: number; ok: boolean; ms: number }
+  | { op: 'tree'; path: string; entries?: number; ok: boolean; ms: number }
+  | { op: 'diff'; paths: [string, string]; bytes?: number; ok: boolean; ms: number }
+  | { op: 'output'; ids: string[]; bytes?: number; ok: boolean; ms: number }
+  | { op: 'sort' | 'uniq'; lines: number }
+  | { op: 'counter'; items: number }
+  | { op: 'env'; variables?: number; key?: string; set?: boolean };
+
 /** A cell of a call. */
 export interface CellResult {
   index: number;
@@ -291,7 +332,7 @@ export interface CellResult {
   workMs: number;
   /** Absent if the cell was ended from outside. */
   exitCode?: 0 | 1;
-  statusEvents: { op: string; [key: string]: unknown }[];
+  statusEvents: StatusEvent[];
   /** Whether a part of the output is markdown. */
   markdown: boolean;
   error?: CellError;
@@ -329,7 +370,7 @@ export interface Details {
   languages: Language[];
   /** The JSON values; in place of one over its limit `{ truncated, bytes, artifact }`, with the URI of its file. */
   jsonOutputs: unknown[];
-  statusEvents: { op: string; [key: string]: unknown }[];
+  statusEvents: StatusEvent[];
   /** About kernels that were replaced. */
   notice?: string;
   meta: { truncation?: Truncation };

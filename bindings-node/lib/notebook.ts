@@ -15,6 +15,23 @@ export { renderCall, renderHtml, renderTerminal, toIpynb } from './notebook/rend
 /** The parents of children: a notebook that nobody holds any more ends, and its children with it. */
 const parents = new WeakMap<Notebook, Notebook>();
 
+/** The systems of registries. */
+const registries = new WeakMap<Registry, Door>();
+
+export class Registry {
+  constructor(options?: unknown) {
+    const given = withPath(() => (options === undefined ? {} : object(options, 'options')));
+    registries.set(
+      this,
+      withPath(() => new Door('notebook-registry', given)),
+    );
+  }
+
+  get [Symbol.toStringTag](): string {
+    return 'Registry';
+  }
+}
+
 export class Notebook {
   readonly #door: Door;
   #closed: Promise<void> | undefined;
@@ -26,7 +43,7 @@ export class Notebook {
     }
     this.#door = withPath(() => {
       const { given, runtime } = withoutRuntime(options === undefined ? {} : object(options, 'options'));
-      return new Door('notebook', withSignals(given), runtime);
+      return new Door('notebook', withSignals(withKey(given)), runtime);
     });
   }
 
@@ -78,6 +95,15 @@ export class Notebook {
   get [Symbol.toStringTag](): string {
     return 'Notebook';
   }
+}
+
+/** The options with the key of the registry in its place. */
+function withKey(given: Readonly<Record<string, unknown>>): Readonly<Record<string, unknown>> {
+  const registry = option(given, 'registry');
+  const door = registry instanceof Registry ? registries.get(registry) : undefined;
+  if (door === undefined) return given;
+  const { registry: _, ...rest } = given;
+  return { ...rest, $registry: door.ask<string>('key') };
 }
 
 /** The options without the runtime of JavaScript, which is no value. */

@@ -9,7 +9,7 @@ import { test } from 'node:test';
 import { setImmediate as turn } from 'node:timers/promises';
 
 import { Runtime } from 'isolane';
-import { Notebook } from 'isolane/notebook';
+import { Notebook, Registry } from 'isolane/notebook';
 
 const ROOT = new URL('../..', import.meta.url);
 const CEILING = { timeout: 120_000 };
@@ -165,7 +165,7 @@ test('misuse throws at once, with its path', CEILING, async () => {
     [() => new Notebook({ py: { readable: ['/'] } }), TypeError, 'py.readable[0]', "py.readable[0]: a kernel cannot be shown '/'"],
     [() => new Notebook({ agent: false }), TypeError, 'agent', 'agent must be a function, got a boolean'],
     [() => new Notebook({ limits: { agentDepth: -1 } }), RangeError, 'limits.agentDepth', 'limits.agentDepth must be a whole number of at least 0, got -1'],
-    [(notebook) => notebook.child({ js: false }), TypeError, 'js', "js: unknown option 'js'; valid options are tools, llm, agent, limits"],
+    [(notebook) => notebook.child({ js: false }), TypeError, 'js', "js: unknown option 'js'; valid options are tools, llm, agent, artifacts, limits"],
     [(notebook) => notebook.child({ llm: 1 }), TypeError, 'llm', 'llm must be a function, got a number'],
     [() => new Notebook({ llm: 1 }), TypeError, 'llm', 'llm must be a function, got a number'],
     [(notebook) => notebook.execute(), TypeError, 'args', 'args must be an object, got null'],
@@ -326,7 +326,7 @@ test('the tool, the backends and the kernels', CEILING, async () => {
 test('an idle notebook keeps no process alive, and its kernel ends with it', { ...CEILING, skip }, async () => {
   const mark = `idle-${process.pid}`;
   const program = `
-    import { Notebook } from 'isolane/notebook';
+    import { Notebook, Registry } from 'isolane/notebook';
     globalThis.notebook = new Notebook({ py: ${JSON.stringify(pyOptions)} });
     const cells = [{ language: 'py', code: ${JSON.stringify(leave(mark))} }, { language: 'js', code: '1' }];
     const { content } = await notebook.execute({ cells });
@@ -339,7 +339,7 @@ test('an idle notebook keeps no process alive, and its kernel ends with it', { .
 test('a kernel that computes ends with a host that is killed', { ...CEILING, skip: skip || process.platform !== 'linux' }, async () => {
   const mark = `killed-${process.pid}`;
   const program = `
-    import { Notebook } from 'isolane/notebook';
+    import { Notebook, Registry } from 'isolane/notebook';
     const code = ${JSON.stringify(`${leave(mark)}while True: pass`)};
     const onUpdate = ({ content }) => console.log(content[0].text);
     await new Notebook({ py: ${JSON.stringify(pyOptions)} }).execute({ cells: [{ language: 'py', code }] }, { onUpdate });`;
@@ -378,4 +378,37 @@ test('Python and JavaScript cells in one call', { ...CEILING, skip }, async () =
   await using(new Notebook({ py: pyOptions }), async (notebook) => {
     assert.equal(await textOf(notebook, python('x = 20'), js('const y = 1'), python('x + 1'), js('y')), '[1/4]\n\n[2/4]\n\n[3/4]\n21\n\n[4/4]\n1');
   });
+});
+
+test('options and arguments that cannot cross, or nest too deeply, are misuse with a path', () => {
+  const deep = {};
+  for (let at = deep, count = 0; count < 5000; count += 1) at = at.a = {};
+  const table = [
+    [{ files: { root: new URL('file:///tmp') } }, 'files.root'],
+    [{ env: process.env }, 'env'],
+    [{ limits: { timeoutSeconds: NaN } }, 'limits.timeoutSeconds'],
+    [{ limits: deep }, 'options'],
+    [{ registry: {} }, 'registry'],
+    [{ sessionId: '' }, 'sessionId'],
+  ];
+  for (const [options, path] of table) {
+    assert.throws(() => new Notebook(options), (error) => error.path === path && error.message.startsWith(path));
+  }
+  const notebook = new Notebook({ py: false });
+  assert.throws(() => notebook.execute({ cells: [{ language: 'js', code: new URL('file:///tmp') }] }), { path: 'cells[0].code' });
+  assert.throws(() => notebook.execute({ cells: deep }), { path: 'args' });
+  assert.throws(() => new Registry({ maxKernels: 0 }), { path: 'maxKernels' });
+});
+
+test('notebooks of a registry that name a session share its kernels', CEILING, async () => {
+  const registry = new Registry({ maxKernels: 1 });
+  const [first, second] = ['a', 'a'].map((sessionId) => new Notebook({ registry, sessionId, py: false }));
+  const run = async (notebook, code) => (await notebook.execute({ cells: [{ language: 'js', code }] })).content[0].text;
+  assert.equal(await run(first, 'let x = 1; x'), '1');
+  assert.equal(await run(second, 'x + 1'), '2');
+  assert.equal(second.stats().kernels[0].sessionId, 'a');
+  await first.close();
+  assert.equal(await run(second, 'x'), '1');
+  assert.throws(() => new Notebook({ registry, sessionId: 'a' , js: { memoryLimitBytes: 1 << 25 } }), { path: 'js' });
+  await second.close();
 });

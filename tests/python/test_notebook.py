@@ -11,7 +11,7 @@ from typing import Any
 
 import isolane
 import pytest
-from isolane.notebook import CallResult, Notebook, Update, _cancelled
+from isolane.notebook import CallResult, Notebook, Registry, Update, _cancelled
 
 CASES = Path(__file__).parents[2] / "crates/notebook/tests/cases"
 
@@ -433,3 +433,47 @@ def test_misuse_of_tools() -> None:
     with pytest.raises(TypeError, match=r"^tools\.a\.call must be a function, got null$") as raised:
         Notebook(tools={"a": {}})
     assert raised.value.path == "tools.a.call"  # type: ignore[attr-defined]
+
+
+def test_options_that_cannot_cross_or_nest_too_deeply_are_misuse_with_a_path() -> None:
+    deep: dict[str, Any] = {}
+    at = deep
+    for _ in range(5000):
+        at["a"] = {}
+        at = at["a"]
+    table: list[tuple[dict[str, Any], str]] = [
+        ({"files": {"root": Path("/tmp")}}, "files.root"),
+        ({"env": os.environ}, "env"),
+        ({"limits": {"timeout_seconds": float("nan")}}, "limits.timeout_seconds"),
+        ({"limits": deep}, "options"),
+        ({"registry": {}}, "registry"),
+        ({"session_id": ""}, "session_id"),
+    ]
+    for options, path in table:
+        with pytest.raises((TypeError, ValueError)) as raised:
+            Notebook(**options)
+        assert vars(raised.value)["path"] == path
+        assert str(raised.value).startswith(path)
+    with Notebook(py=False) as notebook:
+        for args, path in [(deep, "args"), ({"cells": [object()]}, "cells[0]")]:
+            with pytest.raises((TypeError, ValueError)) as raised:
+                notebook.execute_sync(args)
+            assert vars(raised.value)["path"] == path
+    with pytest.raises(ValueError, match="max_kernels must be"):
+        Registry(max_kernels=0)
+
+
+def test_notebooks_of_a_registry_that_name_a_session_share_its_kernels() -> None:
+    registry = Registry(max_kernels=1)
+
+    def run(notebook: Notebook, code: str) -> str:
+        return notebook.execute_sync({"cells": [{"language": "js", "code": code}]}).text
+
+    with Notebook(registry=registry, session_id="a", py=False) as second:
+        with Notebook(registry=registry, session_id="a", py=False) as first:
+            assert run(first, "let x = 1; x") == "1"
+            assert run(second, "x + 1") == "2"
+        assert run(second, "x") == "1"
+        assert second.stats()["kernels"][0]["session_id"] == "a"
+        with pytest.raises(TypeError, match="js must be as it is in session 'a'"):
+            Notebook(registry=registry, session_id="a", js={"memory_limit_bytes": 1 << 25})

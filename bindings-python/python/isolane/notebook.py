@@ -22,6 +22,7 @@ from ._runtime import Runtime
 __all__ = [
     "CallResult",
     "Notebook",
+    "Registry",
     "Update",
     "render_call",
     "render_html",
@@ -61,6 +62,43 @@ class CallResult:
 
 
 @final
+class Registry:
+    """The sessions of notebooks by their names, and the bounds of their kernels.
+
+    Notebooks of one registry that name the same session share its kernels.
+    """
+
+    __slots__ = ("_door",)
+
+    def __init__(
+        self,
+        *,
+        max_kernels: int | None = None,
+        idle_timeout_ms: int | None = None,
+        sweep_ms: int | None = None,
+    ) -> None:
+        """A registry without sessions.
+
+        Args:
+            max_kernels: The most kernels of Python, 4 by default. Beyond them the one that was
+                used least recently ends, if no cell runs in it.
+            idle_timeout_ms: The time without a cell after which a kernel of Python ends, 300,000
+                by default; 0: never.
+            sweep_ms: The time between two looks at kernels, 30,000 by default.
+
+        Raises:
+            TypeError, ValueError: an option is not valid. `path` names it.
+        """
+        options = {
+            "max_kernels": max_kernels,
+            "idle_timeout_ms": idle_timeout_ms,
+            "sweep_ms": sweep_ms,
+        }
+        with _paths():
+            self._door = Door("notebook-registry", options)
+
+
+@final
 class Notebook:
     """Runs a model's cells, of Python and JavaScript, in kernels that keep their state.
 
@@ -74,7 +112,8 @@ class Notebook:
         """Opens a notebook.
 
         Args:
-            options: `js` and `py`, a mapping of options or `False`; `env`, the variables that
+            options: `js` and `py`, a mapping of options or `False`; `session_id` and `registry`,
+                to share kernels with other notebooks; `env`, the variables that
                 cells see; `files`, the folder whose files cells use; `artifacts`, the folder for
                 what is too long for a result; `tools`, functions of one dict by their names, or
                 mappings with `call`, `description`, `input` and `stops_clock`; `llm`, a function of
@@ -86,6 +125,9 @@ class Notebook:
             TypeError, ValueError: an option is not valid. `path` names it.
         """
         given, runtime = _without_runtime(options)
+        if isinstance(registry := given.get("registry"), Registry):
+            del given["registry"]
+            given["$registry"] = registry._door.ask("key")
         self._parent: Notebook | None = None
         with _paths():
             functions = _cancelled(given, weakref.ref(self))
@@ -109,8 +151,8 @@ class Notebook:
         this notebook.
 
         Args:
-            options: `tools`, `llm`, `agent` and `limits`. Those that are left out are as in this
-                notebook; `False` in place of functions is none.
+            options: `tools`, `llm`, `agent`, `artifacts` and `limits`. Those that are left out are
+                as in this notebook; `False` in place of functions is none.
 
         Raises:
             TypeError, ValueError: an option is not valid, or the notebook is closed.

@@ -6,7 +6,7 @@ use isolane::Spelling;
 use serde_json::Value as Json;
 
 use crate::{
-    Agent, CellTool, Limits, Llm, Misuse,
+    Agent, ArtifactsOptions, CellTool, Limits, Llm, Misuse,
     given::{Group, wrong_type},
 };
 
@@ -51,6 +51,8 @@ pub struct ChildOptions {
     pub llm: ChildFunction<Llm>,
     /// The function behind `agent`.
     pub agent: ChildFunction<Agent>,
+    /// The folder for what is too long for a result.
+    pub artifacts: Option<ArtifactsOptions>,
     /// The limits of calls and cells.
     pub limits: Option<Limits>,
 }
@@ -62,13 +64,20 @@ impl ChildOptions {
     /// # Errors
     /// Misuse: an unknown key, a value of the wrong type, a number out of range.
     pub fn from_json(given: &Json, spelling: Spelling, limits: &Limits) -> Result<Self, Misuse> {
-        let group = Group::new("", given, &["tools", "llm", "agent", "limits"], spelling)?;
+        let group =
+            Group::new("", given, &["tools", "llm", "agent", "artifacts", "limits"], spelling)?;
         for key in ["tools", "llm", "agent"] {
             if let Some(other) = group.value(key) {
                 return Err(wrong_type(key, "handed over as functions", other));
             }
         }
         let read = |given: &Json| Limits::read(given, spelling, limits);
-        Ok(Self { limits: group.value("limits").map(read).transpose()?, ..Self::default() })
+        let artifacts =
+            group.value("artifacts").map(|given| ArtifactsOptions::read(given, spelling));
+        Ok(Self {
+            artifacts: artifacts.transpose()?,
+            limits: group.value("limits").map(read).transpose()?,
+            ..Self::default()
+        })
     }
 }

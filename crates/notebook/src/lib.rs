@@ -19,6 +19,7 @@ mod misuse;
 mod notebook;
 mod options;
 mod record;
+mod registry;
 mod render;
 mod report;
 mod result;
@@ -36,6 +37,7 @@ pub use isolane_confine::program::{MemoryLimit, ProgramConfinement, launcher_in}
 pub use misuse::Misuse;
 pub use notebook::{Available, Backend, KernelStats, Notebook, Stats};
 pub use options::{Isolation, JsOptions, Limits, Mode, NotebookOptions, PyOptions, Window};
+pub use registry::{Registry, RegistryOptions};
 pub use render::{
     Color, HtmlOptions, TerminalOptions, Theme, jupyter_metadata, jupyter_outputs, render_call,
     render_html, render_terminal, to_ipynb,

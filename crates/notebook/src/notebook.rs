@@ -4,9 +4,7 @@
 //! which share the kernels.
 
 use std::{
-    fmt,
-    path::Path,
-    process,
+    fmt, process,
     sync::{Arc, Mutex, MutexGuard, PoisonError, Weak},
 };
 
@@ -14,11 +12,10 @@ use isolane::Answer;
 use isolane_confine::program::ProgramConfinement;
 use tokio::sync::Mutex as TurnMutex;
 use tokio_util::sync::CancellationToken;
-use uuid::Uuid;
 
 use crate::{
-    Agent, Args, ChildOptions, ExecuteOptions, Execution, Isolation, Language, Limits, Llm, Misuse,
-    NotebookOptions, PyOptions, Tool,
+    Agent, Args, ChildOptions, ExecuteOptions, Execution, Language, Limits, Llm, Misuse,
+    NotebookOptions, PyOptions, Registry, Tool,
     artifacts::Artifacts,
     files::Files,
     host::{
@@ -61,8 +58,8 @@ pub(crate) struct Inner {
 
 /// The place of a notebook among those with its kernels.
 enum Kind {
-    /// The kernels end with it.
-    Own,
+    /// It has a session of that registry, whose kernels end with its last notebook.
+    Own(Registry),
     /// A caller made it of another one.
     Child,
     /// The notebook of an agent: its calls, and those of its children, end with the token.
@@ -72,6 +69,8 @@ enum Kind {
 #[derive(Default)]
 struct State {
     is_closed: bool,
+    /// Whether the kernels end with it, once it is closed.
+    is_last: bool,
     /// The calls that run or wait.
     calls: Vec<End>,
     children: Vec<Weak<Inner>>,
@@ -131,20 +130,16 @@ impl Notebook {
     ///
     /// # Errors
     /// Misuse of an option.
-    pub fn new(mut options: NotebookOptions) -> Result<Self, Misuse> {
+    pub fn new(options: NotebookOptions) -> Result<Self, Misuse> {
         options.check()?;
         let tools = Arc::new(HostTools::new(&options.tools)?);
-        let files = options.files.as_ref().map(Files::open).transpose()?.map(Arc::new);
         let artifacts = options.artifacts.as_ref().map(Artifacts::open).transpose()?.map(Arc::new);
-        if let (Some(python), Some(files)) = (&mut options.py, &files) {
-            python.work_in(files.root());
-            if files.is_writable() && python.isolation == Isolation::Confined {
-                refuse_replaceable(python, files.root())?;
-            }
-        }
-        let kernels = Kernels::new(&options, Uuid::new_v4().to_string(), files.as_ref());
-        let NotebookOptions { py, llm, agent, limits, .. } = options;
-        let (depth, kind) = (0, Kind::Own);
+        let registry = options.registry.clone().unwrap_or_else(Registry::shared);
+        let session = registry.join(&options)?;
+        let (kernels, files) = (Arc::clone(&session.kernels), session.files.clone());
+        let py = session.py.clone();
+        let NotebookOptions { llm, agent, limits, .. } = options;
+        let (depth, kind) = (0, Kind::Own(registry));
         let parts = Parts { tools, llm, agent, limits, py, kernels, files, artifacts, depth, kind };
         Ok(Self(parts.inner()))
     }
@@ -162,7 +157,7 @@ impl Notebook {
         let (kind, depth) = match &parent.kind {
             // A child for the same agent.
             Kind::OfAgent(token) => (Kind::OfAgent(token.clone()), depth),
-            Kind::Own | Kind::Child => (Kind::Child, depth + 1),
+            Kind::Own(_) | Kind::Child => (Kind::Child, depth + 1),
         };
         let mut parts = parent.parts(kind, depth);
         if let Some(tools) = tools {
@@ -171,6 +166,9 @@ impl Notebook {
         parts.llm = options.llm.or(parts.llm);
         parts.agent = options.agent.or(parts.agent);
         parts.limits = options.limits.unwrap_or(parts.limits);
+        if let Some(artifacts) = &options.artifacts {
+            parts.artifacts = Some(Arc::new(Artifacts::open(artifacts)?));
+        }
         let child = Self(parts.inner());
         parent.adopt(&child)?;
         Ok(child)
@@ -258,19 +256,6 @@ impl Notebook {
         self.0.close();
         let inner = Arc::clone(&self.0);
         isolane::spawn(async move { inner.rest().await })
-    }
-}
-
-/// # Errors
-/// Misuse: cells could replace a program that runs without confinement, as the first one that starts a kernel does.
-fn refuse_replaceable(python: &PyOptions, root: &Path) -> Result<(), Misuse> {
-    let mut programs = [Some(py::program(python)), python.worker.clone()].into_iter().flatten();
-    match programs.find(|program| program.starts_with(root)) {
-        None => Ok(()),
-        Some(program) => {
-            let rest = format!(": cells could replace {} in it", program.display());
-            Err(Misuse::new("files.root", &rest))
-        }
     }
 }
 
@@ -389,7 +374,7 @@ impl Inner {
     pub(crate) async fn agent_ended(&self) {
         match &self.kind {
             Kind::OfAgent(token) => token.cancelled().await,
-            Kind::Own | Kind::Child => std::future::pending().await,
+            Kind::Own(_) | Kind::Child => std::future::pending().await,
         }
     }
 
@@ -402,7 +387,11 @@ impl Inner {
     fn close(&self) {
         let (ends, children) = {
             let mut state = self.state();
-            state.is_closed = true;
+            if !std::mem::replace(&mut state.is_closed, true)
+                && let Kind::Own(registry) = &self.kind
+            {
+                state.is_last = registry.leave(self.kernels.session_id());
+            }
             (state.calls.clone(), std::mem::take(&mut state.children))
         };
         for end in ends {
@@ -415,9 +404,10 @@ impl Inner {
 
     /// Waits until the calls have ended, and ends kernels that are its own.
     async fn rest(&self) {
-        match self.kind {
-            Kind::Own => self.kernels.close().await,
-            Kind::Child | Kind::OfAgent(_) => drop(self.turn.lock().await),
+        if self.state().is_last {
+            self.kernels.close().await;
+        } else {
+            drop(self.turn.lock().await);
         }
     }
 

@@ -13,7 +13,7 @@ use isolane_confine::program::Required;
 use serde_json::Value as Json;
 
 use crate::{
-    Agent, ArtifactsOptions, CellTool, FilesOptions, Llm, Misuse,
+    Agent, ArtifactsOptions, CellTool, FilesOptions, Llm, Misuse, Registry,
     given::{Group, MOST, spelled, wrong_type},
     kernels::py::may_be_shown,
 };
@@ -31,6 +31,12 @@ pub struct NotebookOptions {
     pub js: Option<JsOptions>,
     /// The backend of Python; `None` switches it off.
     pub py: Option<PyOptions>,
+    /// The name of the session; a fresh one by default. Notebooks that name the same one in a registry share its kernels. It
+    /// has the `js`, `py`, `files` and `env` of the notebook that opened it: whoever joins leaves them as they are by default,
+    /// or gives the same.
+    pub session_id: Option<String>,
+    /// Where the session is; by default the registry of this process.
+    pub registry: Option<Registry>,
     /// The variables of the environment that cells have with `env`, in Python beside our own HOME, TMPDIR, PATH, LANG, TZ
     /// and MPLBACKEND.
     pub env: BTreeMap<String, String>,
@@ -65,6 +71,8 @@ pub struct JsOptions {
     pub imports: BTreeMap<String, Inputs>,
     /// Modules that cells may import: relative specifier, and the source.
     pub modules: BTreeMap<String, String>,
+    /// The time without a cell after which the session ends, in ms. 0, the default: never.
+    pub idle_timeout_ms: u64,
 }
 
 /// The number of cells that a kernel of Python serves.
@@ -88,7 +96,7 @@ pub enum Isolation {
 }
 
 /// The options of Python cells. Those from `required` to `scratch_bytes` are for kernels that are confined.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PyOptions {
     /// The interpreter; by default that of `VIRTUAL_ENV`, else `python3`. 3.10 or newer.
     pub interpreter: Option<PathBuf>,
@@ -245,6 +253,8 @@ impl Default for NotebookOptions {
         Self {
             js: Some(JsOptions::default()),
             py: Some(PyOptions::default()),
+            session_id: None,
+            registry: None,
             env: BTreeMap::new(),
             files: None,
             artifacts: None,
@@ -266,6 +276,7 @@ impl Default for JsOptions {
             globals: Inputs::new(),
             imports: BTreeMap::new(),
             modules: BTreeMap::new(),
+            idle_timeout_ms: 0,
         }
     }
 }
@@ -302,12 +313,27 @@ impl NotebookOptions {
     /// # Errors
     /// Misuse: an unknown key, a value of the wrong type, a number out of range.
     pub fn from_json(given: &Json, spelling: Spelling) -> Result<Self, Misuse> {
-        let keys = ["js", "py", "env", "files", "artifacts", "tools", "llm", "agent", "limits"];
+        let keys = [
+            "js",
+            "py",
+            "session_id",
+            "registry",
+            "env",
+            "files",
+            "artifacts",
+            "tools",
+            "llm",
+            "agent",
+            "limits",
+        ];
         let group = Group::new("", given, &keys, spelling)?;
         for key in ["tools", "llm", "agent"] {
             if let Some(other) = group.value(key) {
                 return Err(wrong_type(key, "handed over as functions", other));
             }
+        }
+        if let Some(other) = group.value("registry") {
+            return Err(wrong_type("registry", "a Registry", other));
         }
         let read = |given: &Json| Limits::read(given, spelling, &Limits::default());
         let limits = group.value("limits").map(read);
@@ -317,6 +343,7 @@ impl NotebookOptions {
         Ok(Self {
             js: backend(&group, "js", JsOptions::read, spelling)?,
             py: backend(&group, "py", PyOptions::read, spelling)?,
+            session_id: group.text("session_id")?,
             env: group.texts_by_name("env")?.unwrap_or_default().into_iter().collect(),
             files: files.transpose()?,
             artifacts: artifacts.transpose()?,
@@ -327,6 +354,9 @@ impl NotebookOptions {
 
     /// Checks fields that a Rust caller wrote.
     pub(crate) fn check(&self) -> Result<(), Misuse> {
+        if self.session_id.as_ref().is_some_and(String::is_empty) {
+            return Err(Misuse::new("session_id", " must not be empty"));
+        }
         let is_bad = |name: &&String| name.is_empty() || name.contains(['=', '\0']);
         if let Some(name) = self.env.keys().find(is_bad) {
             return Err(Misuse::new(
@@ -372,6 +402,7 @@ impl JsOptions {
             "globals",
             "imports",
             "modules",
+            "idle_timeout_ms",
         ];
         let group = Group::new("js.", given, &keys, spelling)?;
         if let Some(other) = group.value("runtime") {
@@ -391,6 +422,7 @@ impl JsOptions {
             memory_limit_bytes: group.count("memory_limit_bytes", 1, MOST)?,
             checkpoint_bytes: group.count("checkpoint_bytes", 0, MOST)?,
             modules: group.texts_by_name("modules")?.unwrap_or_default().into_iter().collect(),
+            idle_timeout_ms: group.count("idle_timeout_ms", 0, MOST)?.unwrap_or_default(),
             ..Self::default()
         })
     }

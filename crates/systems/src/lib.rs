@@ -26,6 +26,7 @@ pub fn open(name: &str, options: Given, context: Context) -> Result<Arc<dyn Syst
         "code-loop" => isolane_executors::door::open_loop(&options, &context),
         "http-server" => isolane_http::door::open(options, &context),
         "notebook" => isolane_notebook::door::open(options, context),
+        "notebook-registry" => isolane_notebook::door::open_registry(&options, &context),
         "notebook-renderers" => Ok(isolane_notebook::door::open_renderers(&context)),
         _ => Err(Error::new(ErrorKind::Type, format!("there is no system '{name}'"))),
     }

@@ -5,6 +5,7 @@
 
 mod functions;
 mod handles;
+mod registries;
 mod renderers;
 
 use std::{
@@ -18,8 +19,8 @@ use isolane_door::{Callback, Called, Context, Given, System, no_method};
 use serde::{Serialize, Serializer};
 use serde_json::{Map, Value as Json, json};
 
-pub use self::renderers::open_renderers;
 use self::{functions::Functions, handles::Handle};
+pub use self::{registries::open_registry, renderers::open_renderers};
 use crate::{
     Args, Backend, CallResult, ChildOptions, ExecuteOptions, Language, Misuse, Notebook,
     NotebookOptions, OnUpdate, given::spelled, kernels::Cause,
@@ -27,6 +28,9 @@ use crate::{
 
 /// The option in which a face names the notebook that it wants a child of.
 const PARENT: &str = "$parent";
+
+/// The option in which a face names the registry.
+const REGISTRY: &str = "$registry";
 
 /// The option in which a face names the notebook of an agent.
 const SAME: &str = "$same";
@@ -50,6 +54,10 @@ pub fn open(options: Given, context: Context) -> Result<Arc<dyn System>, Error> 
         functions.put_into_child(&mut read);
         return Ok(Door::of(Arc::new(parent.child(read)?), spelling));
     }
+    let registry = match take(&mut options, REGISTRY) {
+        Given::Text(key) => Some(handles::find_registry(&key)?),
+        _ => None,
+    };
     let (globals, imports) = capabilities(&mut options)?;
     let functions = Functions::take(&mut options, spelling, false)?;
     let mut read = NotebookOptions::from_json(&data(&options, "options")?, spelling)?;
@@ -61,6 +69,7 @@ pub fn open(options: Given, context: Context) -> Result<Arc<dyn System>, Error> 
         py.worker = Some(launcher_in(&context.worker_folder));
     }
     functions.put(&mut read);
+    read.registry = registry;
     Ok(Door::of(Arc::new(Notebook::new(read)?), spelling))
 }
 
@@ -182,7 +191,19 @@ pub(crate) fn data(given: &Given, path: &str) -> Result<Json, Misuse> {
         }
         _ => None,
     };
-    Err(found.unwrap_or_else(|| Misuse::new(path, &format!(" must be data, got {}", given.kind()))))
+    Err(found.unwrap_or_else(|| match given {
+        Given::Number(number) => {
+            let name = if number.is_nan() {
+                "NaN"
+            } else if *number < 0.0 {
+                "-Infinity"
+            } else {
+                "Infinity"
+            };
+            Misuse::range(path, &format!(" must be a finite number, got {name}"))
+        }
+        _ => Misuse::new(path, &format!(" must be data, got {}", given.kind())),
+    }))
 }
 
 /// Takes an option out of all.

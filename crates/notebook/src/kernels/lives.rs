@@ -3,7 +3,7 @@
 //! In: cells of any notebook that shares the kernel, and resets. Out: cells that wait while a reset goes on, and a reset that
 //! waits until no cell lives. Resets at the same time are one.
 
-use std::{future::Future, sync::Arc};
+use std::{future::Future, sync::Arc, time::Duration};
 
 use tokio::{sync::watch, time::Instant};
 
@@ -73,6 +73,17 @@ impl Lives {
         Reset { lives: Arc::clone(self), is_first }
     }
 
+    /// A reset, if no cell has lived for that time; `None` if one has, or if another reset goes on.
+    pub(crate) fn reset_if_idle(self: &Arc<Self>, idle: Duration) -> Option<Reset> {
+        let is_idle = self.0.send_if_modified(|state| {
+            let is_idle =
+                state.cells.is_empty() && !state.is_resetting && state.used.elapsed() >= idle;
+            state.is_resetting |= is_idle;
+            is_idle
+        });
+        is_idle.then(|| Reset { lives: Arc::clone(self), is_first: true })
+    }
+
     /// Whether a cell lives.
     pub(crate) fn is_busy(&self) -> bool {
         !self.0.borrow().cells.is_empty()
@@ -138,6 +149,23 @@ mod tests {
         assert_eq!((acts, later.cause()), (vec!["first"], None));
         drop(lives.enter(&later).await);
         assert!(!lives.is_busy());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_kernel_is_idle_once_its_last_cell_is_long_gone() {
+        let lives = Lives::new();
+        let second = Duration::from_secs(1);
+        let life = lives.enter(&End::new()).await;
+        tokio::time::advance(second).await;
+        assert!(lives.reset_if_idle(Duration::ZERO).is_none());
+        drop(life);
+        assert!(lives.reset_if_idle(second).is_none());
+        tokio::time::advance(second).await;
+        let reset = lives.reset_if_idle(second).expect("nothing lives");
+        assert!(lives.reset_if_idle(second).is_none());
+        assert!(lives.enter(&End::new()).now_or_never().is_none());
+        drop(reset);
+        drop(lives.enter(&End::new()).await);
     }
 
     #[tokio::test]

@@ -9,9 +9,11 @@ use std::{
         Arc, Mutex, MutexGuard, PoisonError,
         atomic::{AtomicBool, Ordering},
     },
+    time::Duration,
 };
 
 use isolane::Error;
+use tokio::time::Instant;
 
 use super::{
     Cause, Cell, End, Ended,
@@ -21,8 +23,8 @@ use super::{
     py::PyKernel,
 };
 use crate::{
-    JsOptions, KernelStats, Language, NotebookOptions, files::Files, host::desk::most_held_bytes,
-    record::usize_of, text::words,
+    JsOptions, KernelStats, Language, NotebookOptions, PyOptions, files::Files,
+    host::desk::most_held_bytes, record::usize_of, registry::Place, text::words,
 };
 
 /// Why no kernel runs cells of a language that the notebook has not.
@@ -39,6 +41,8 @@ pub(crate) struct Kernels {
     py_lives: Arc<Lives>,
     is_closed: AtomicBool,
     session_id: String,
+    /// Who bounds their number and their time.
+    registry: Place,
 }
 
 #[derive(Debug)]
@@ -48,11 +52,17 @@ struct Js {
     files: Option<Arc<Files>>,
     /// From the first cell on.
     kernel: Mutex<Option<Arc<JsKernel>>>,
+    /// The notice for the next call.
+    notice: Mutex<Option<String>>,
 }
 
 impl Js {
     fn kernel(&self) -> MutexGuard<'_, Option<Arc<JsKernel>>> {
         self.kernel.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn notice(&self) -> MutexGuard<'_, Option<String>> {
+        self.notice.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// The kernel, which is opened if there is none.
@@ -72,23 +82,26 @@ impl Kernels {
     /// The kernels of a session with that name, whose cells have these files. Nothing is started before the first cell.
     pub(crate) fn new(
         options: &NotebookOptions,
+        py: Option<&PyOptions>,
         session_id: String,
         files: Option<&Arc<Files>>,
+        registry: Place,
     ) -> Arc<Self> {
         let js = options.js.clone().map(|js| Js {
             options: js,
             variables: options.env.clone(),
             files: files.cloned(),
             kernel: Mutex::default(),
+            notice: Mutex::default(),
         });
-        let py = options.py.clone().map(|python| {
+        let py = py.cloned().map(|python| {
             let live_bytes = usize_of(options.limits.live_bytes);
             let held_bytes = most_held_bytes(files.map(|files| &**files));
             PyKernel::new(python, options.env.clone(), (live_bytes, held_bytes))
         });
         let (js_lives, py_lives) = (Lives::new(), Lives::new());
         let is_closed = AtomicBool::new(false);
-        Arc::new(Self { js, py, js_lives, py_lives, is_closed, session_id })
+        Arc::new(Self { js, py, js_lives, py_lives, is_closed, session_id, registry })
     }
 
     pub(crate) fn session_id(&self) -> &str {
@@ -113,7 +126,7 @@ impl Kernels {
     /// # Errors
     /// The reason why there is none.
     pub(crate) async fn prepare(
-        &self,
+        self: &Arc<Self>,
         language: Language,
         end: &End,
     ) -> Result<Option<String>, Unprepared> {
@@ -125,9 +138,9 @@ impl Kernels {
         if self.is_closed() {
             return Err(Unprepared::Ended(Cause::Closed));
         }
-        match (language, &self.js, &self.py) {
+        let notice = match (language, &self.js, &self.py) {
             (Language::Js, Some(js), _) => {
-                let opened = js.open().map(|_| None);
+                let opened = js.open().map(|_| js.notice().take());
                 opened.map_err(|error| Unprepared::Unavailable(error.message().to_owned()))
             }
             (Language::Py, _, Some(python)) => tokio::select! {
@@ -136,6 +149,59 @@ impl Kernels {
                 prepared = python.prepare() => prepared.map_err(Unprepared::Unavailable),
             },
             _ => Err(Unprepared::Unavailable(SWITCHED_OFF.to_owned())),
+        }?;
+        self.registry.started(self).await;
+        Ok(notice)
+    }
+
+    /// Whether there is a process of Python.
+    pub(crate) fn has_python(&self) -> bool {
+        self.py.as_ref().is_some_and(|python| python.known().is_some())
+    }
+
+    /// When the last cell of Python ended.
+    pub(crate) fn python_used(&self) -> Instant {
+        self.py_lives.used()
+    }
+
+    /// Whether a kernel is there that ends after some time without a cell. `python_ms` is the time of Python, 0 for never.
+    pub(crate) fn may_idle(&self, python_ms: u64) -> bool {
+        let js = self
+            .js
+            .as_ref()
+            .is_some_and(|js| js.options.idle_timeout_ms > 0 && js.kernel().is_some());
+        js || (python_ms > 0 && self.has_python())
+    }
+
+    /// Ends kernels that had no cell for their time.
+    pub(crate) async fn end_idle(&self, python_ms: u64) {
+        if python_ms > 0 && self.has_python() {
+            let notice = words::idle(Language::Py, python_ms);
+            self.end_python(Duration::from_millis(python_ms), notice).await;
+        }
+        let Some(js) = &self.js else { return };
+        let idle_ms = js.options.idle_timeout_ms;
+        if idle_ms == 0 || js.kernel().is_none() {
+            return;
+        }
+        if let Some(reset) = self.js_lives.reset_if_idle(Duration::from_millis(idle_ms)) {
+            reset
+                .finish(async {
+                    let kernel = js.kernel().take();
+                    if let Some(kernel) = kernel {
+                        *js.notice() = Some(words::idle(Language::Js, idle_ms));
+                        kernel.close().await;
+                    }
+                })
+                .await;
+        }
+    }
+
+    /// Ends the kernel of Python, if no cell was in it for that time; the next call has the notice.
+    pub(crate) async fn end_python(&self, idle: Duration, notice: String) {
+        let Some(python) = &self.py else { return };
+        if let Some(reset) = self.py_lives.reset_if_idle(idle) {
+            reset.finish(python.end_idle(notice)).await;
         }
     }
 
@@ -172,7 +238,10 @@ impl Kernels {
             .finish(async {
                 match language {
                     Language::Js => {
-                        let kernel = self.js.as_ref().and_then(|js| js.kernel().take());
+                        let kernel = self.js.as_ref().and_then(|js| {
+                            *js.notice() = None;
+                            js.kernel().take()
+                        });
                         if let Some(kernel) = kernel {
                             kernel.close().await;
                         }

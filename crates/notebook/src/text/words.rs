@@ -22,6 +22,16 @@ fn seconds(number: u64) -> String {
     if number == 1 { "1 second".to_owned() } else { format!("{number} seconds") }
 }
 
+/// A kernel was ended after that time without a cell.
+pub(crate) fn idle(language: Language, ms: u64) -> String {
+    let time = if ms.is_multiple_of(1000) { seconds(ms / 1000) } else { format!("{ms} ms") };
+    format!("{} was ended after {time} without a cell; its state was lost.", language.title())
+}
+
+/// A kernel of Python was ended because there were too many.
+pub(crate) const EVICTED: &str =
+    "Python was ended to make room for the kernels of other sessions; its state was lost.";
+
 /// The clock ran out; it stood still for so many seconds.
 pub(crate) fn timed_out(limit: u64, waited: u64) -> String {
     let text = format!("Command timed out after {}", seconds(limit));

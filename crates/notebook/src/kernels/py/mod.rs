@@ -305,6 +305,16 @@ impl PyKernel {
         (state.deaths, state.notice) = (0, None);
     }
 
+    /// Ends the process, in which no cell runs, with a notice for the next call. One that died is left to tell so.
+    pub(crate) async fn end_idle(&self, notice: String) {
+        let _changing = self.changing.lock().await;
+        let process = self.state().process.take_if(|process| process.gone().is_none());
+        if let Some(process) = process {
+            self.state().notice = Some(notice);
+            self.end(&process).await;
+        }
+    }
+
     async fn end(&self, process: &Process) {
         process.close(Duration::from_millis(self.options.shutdown_grace_ms)).await;
     }

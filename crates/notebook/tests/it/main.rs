@@ -7,4 +7,5 @@ mod files;
 mod host;
 mod misuse;
 mod render;
+mod sessions;
 mod support;

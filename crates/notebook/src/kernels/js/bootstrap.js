@@ -1,5 +1,4 @@
-// Names that cells see besides the language: `display`, `print`, `parallel`, `pipeline`, the functions of the host, `tool`,
-// `llm` and `agent`, and those of `helpers.js`. Cells of several notebooks see them: the host tells which tools the one has
+// Names that cells see besides the language: `display`, `print`, `parallel`, `pipeline`, `tool`, and those of `helpers.js`. Cells of several notebooks see them: the host tells which tools the one has
 // whose cell asks.
 //
 // In: values, arguments. Out: calls of the host, and logs: `print` calls the console, and so does `display`,
@@ -128,8 +127,6 @@ const {
         return value;
       });
     },
-    llm: (prompt, options) => call('llm', '', { ...options, prompt }),
-    agent: (prompt, options) => call('agent', '', { ...options, prompt }),
     display(...values) {
       for (let at = 0; at < values.length; at += 1) {
         const value = values[at];

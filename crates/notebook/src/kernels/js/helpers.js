@@ -1,4 +1,4 @@
-// Helpers of files, artifacts and text: `read`, `write`, `append`, `tree`, `diff`, `output`, `sort`, `uniq`, `counter`, `env`.
+// Helpers of models, files, artifacts and text: `llm`, `agent`, `read`, `write`, `append`, `tree`, `diff`, `output`, `sort`, `uniq`, `counter`, `env`.
 //
 // In: the way to the host, the way of status events, and the variables of the notebook. Out: functions. The host checks what
 // it is asked for; the helpers of text do their work here, and tell the host how much there was.
@@ -40,7 +40,10 @@
   };
   const byUnit = (a, b) => (a < b ? -1 : a > b ? 1 : 0);
   const values = new Map(variables);
+  const ofAgent = ['agentType', 'model', 'context', 'label', 'schema'];
   return {
+    llm: (prompt, ...options) => call('llm', '', { ...optionsOf(['model', 'system', 'schema'], options), prompt }),
+    agent: (prompt, ...options) => call('agent', '', { ...optionsOf(ofAgent, options), prompt }),
     read: (path, ...options) => call('read', '', { ...optionsOf(['offset', 'limit', 'bytes'], options), path }),
     write: (path, data) => call('write', '', { path, data }),
     append: (path, data) => call('append', '', { path, data }),

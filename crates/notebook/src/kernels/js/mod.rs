@@ -323,6 +323,8 @@ impl JsKernel {
         // A stack begins with the name and the message.
         let head = || format!("{}: {}", error.name, error.message);
         let mut text = error.stack.clone().unwrap_or_else(head);
+        // Code of a file that does not parse has no frames.
+        let has_frames = text.contains("\n    at ");
         let history = self.history();
         let code = error.filename.as_deref().and_then(|name| history.code(name));
         if let (Some(code), Some(line), Some(column)) = (code, error.line, error.column)
@@ -342,6 +344,10 @@ impl JsKernel {
             let number = line.to_string();
             let gutter = " ".repeat(number.len());
             text = format!("{}\n{number} | {source}\n{gutter} | {pad}^", text.trim_end());
+        } else if let (false, None, Some(file), Some(line), Some(column)) =
+            (has_frames, code, &error.filename, error.line, error.column)
+        {
+            text = format!("{}\n    at {file}:{line}:{column}", text.trim_end());
         }
         text
     }

@@ -9,6 +9,8 @@ import asyncio
 from typing import Any
 
 import isolane
+import isolane.environment
+import isolane.executors
 import isolane.kit
 import pytest
 from isolane import SerializationError
@@ -127,6 +129,35 @@ def test_an_unknown_option_of_a_kit(name: str, call: Any, key: str, hint: str) -
         call(kit, *args, **{key: 1})
     said = f"{name}() got an unexpected keyword argument '{key}'; {hint}"
     assert str(refused.value).startswith(said)
+
+
+@pytest.mark.parametrize(
+    ("opened", "key", "hint"),
+    [
+        (isolane.kit.Kit, "memory_limit", NEAREST[2:]),
+        (isolane.executors.IsolateCodeExecutor, "timeout", "did you mean 'timeout_ms'?"),
+        (isolane.executors.LocalCodeExecutor, "timeout", "did you mean 'timeout_ms'?"),
+        (isolane.executors.ConfinedCodeExecutor, "timeout", "did you mean 'timeout_ms'?"),
+        (isolane.environment.TypeScriptEnvironment, "timeout", "valid options are isolation, "),
+        (isolane.environment.ProcessService, "max_queue", "did you mean 'max_queued'?"),
+    ],
+)
+def test_an_unknown_option_of_a_system(opened: Any, key: str, hint: str) -> None:
+    with pytest.raises(TypeError) as refused:
+        opened(**{key: 1})
+    said = f"{opened.__name__}() got an unexpected keyword argument '{key}'; {hint}"
+    assert str(refused.value).startswith(said)
+
+
+def test_an_option_of_another_thing() -> None:
+    options: Any = {"memory_limit_bytes": 1 << 24}
+    with isolane.Session() as session, pytest.raises(TypeError) as refused:
+        session.run_sync("1", **options)
+    said = "got an unexpected keyword argument 'memory_limit_bytes'; 'memory_limit_bytes' is an"
+    assert str(refused.value) == f"run_sync() {said} option of the session"
+    with pytest.raises(TypeError) as refused:
+        isolane.Runtime(**options)
+    assert str(refused.value) == f"Runtime() {said} option of each run"
 
 
 def test_an_unknown_option_of_what_stays() -> None:

@@ -38,6 +38,7 @@ from ._executor_data import (
 )
 from ._executors import TIMEOUT_MS, LibraryExecutor
 from ._futures import on_loop
+from ._options import refuses_unknown
 
 Reason: TypeAlias = Literal["answered", "max_turns", "cancelled"]
 """Why a run is over."""
@@ -165,6 +166,7 @@ class CodeLoop:
 
     __slots__ = ("_door", "_execute", "_generate")
 
+    @refuses_unknown("CodeLoop")
     def __init__(
         self,
         model: Model,

@@ -20,6 +20,7 @@ from ._executor_data import (
     native_input,
     result_of,
 )
+from ._options import refuses_unknown
 
 if TYPE_CHECKING:
     from ._host_sessions import HostSessions
@@ -115,6 +116,7 @@ class LocalCodeExecutor(LibraryExecutor):
 
     __slots__ = ()
 
+    @refuses_unknown("LocalCodeExecutor")
     def __init__(
         self,
         *,
@@ -153,6 +155,7 @@ class ContainerCodeExecutor(LibraryExecutor):
 
     __slots__ = ()
 
+    @refuses_unknown("ContainerCodeExecutor")
     def __init__(
         self,
         image: str = "python:3.12-slim",
@@ -229,6 +232,7 @@ class ConfinedCodeExecutor(LibraryExecutor):
 
     __slots__ = ()
 
+    @refuses_unknown("ConfinedCodeExecutor")
     def __init__(
         self,
         *,

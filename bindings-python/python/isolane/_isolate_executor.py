@@ -13,7 +13,7 @@ from typing import Any, Literal, TypeAlias
 from ._executor_call import finish
 from ._executors import OUTPUT_LIMIT_BYTES, TIMEOUT_MS, LibraryExecutor, given
 from ._host_sessions import HostSessions
-from ._options import Language
+from ._options import Language, refuses_unknown
 from ._runtime import Runtime
 
 Isolation: TypeAlias = Literal["thread", "process"]
@@ -31,6 +31,7 @@ class IsolateCodeExecutor(LibraryExecutor):
 
     __slots__ = ("_opener",)
 
+    @refuses_unknown("IsolateCodeExecutor")
     def __init__(
         self,
         *,

@@ -3,6 +3,7 @@ all functions that take them. The core checks the values."""
 
 from __future__ import annotations
 
+import functools
 import inspect
 import os
 from collections.abc import Callable, Mapping, Sequence
@@ -126,7 +127,13 @@ def update_arguments(
 
 
 # The core's names for those of its sets of options that have remedies.
-_SETS = {run_arguments: "run", runtime_arguments: "runtime", session_arguments: "session"}
+_SETS = {
+    run_arguments: "run",
+    runtime_arguments: "runtime",
+    session_arguments: "session",
+    cell_arguments: "cell",
+    call_arguments: "call",
+}
 
 
 def bound(
@@ -151,6 +158,28 @@ def bound(
             raise _isolane.unknown_keyword(called, key, _SETS.get(shown, ""), names)
     # Python's own words, with the name of the caller's function.
     raise TypeError(str(refused).replace(f"{shown.__qualname__}()", f"{called}()", 1))
+
+
+def refuses_unknown(
+    called: str,
+) -> Callable[[Callable[Parameters, Returned]], Callable[Parameters, Returned]]:
+    """Decorates a constructor whose options are keywords. The error for an unknown one has the
+    name by which the caller called it, and the hint of `bound`."""
+
+    def decorate(function: Callable[Parameters, Returned]) -> Callable[Parameters, Returned]:
+        parameters = inspect.signature(function).parameters
+        names = [each.name for each in parameters.values() if each.kind is each.KEYWORD_ONLY]
+
+        @functools.wraps(function)
+        def constructed(*args: Parameters.args, **options: Parameters.kwargs) -> Returned:
+            for key in options:
+                if key not in parameters:
+                    raise _isolane.unknown_keyword(called, key, "", names)
+            return function(*args, **options)
+
+        return constructed
+
+    return decorate
 
 
 class _HasDefault(Protocol):

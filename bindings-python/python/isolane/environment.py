@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from typing import Any, Final, Literal, Protocol, TypeAlias, TypedDict, cast, final
 
 from ._door import Door, as_error
+from ._options import refuses_unknown
 from ._runtime import Runtime
 from ._undefined import Undefined, undefined
 
@@ -197,6 +198,7 @@ class TypeScriptEnvironment:
 
     __slots__ = ("_door",)
 
+    @refuses_unknown("TypeScriptEnvironment")
     def __init__(
         self,
         *,
@@ -277,6 +279,7 @@ class ProcessService:
 
     __slots__ = ("__weakref__", "_door", "_environment")
 
+    @refuses_unknown("ProcessService")
     def __init__(
         self,
         *,

@@ -17,7 +17,16 @@ from typing import Any, Literal, TypeAlias, TypedDict, TypeVar, cast, final
 from . import _isolane
 from ._bridge import Bridge, bridge_of
 from ._execution import KitCellExecution, KitExecution
-from ._options import Default, Execute, Language, as_method, bound, default_of, session_arguments
+from ._options import (
+    Default,
+    Execute,
+    Language,
+    as_method,
+    bound,
+    default_of,
+    refuses_unknown,
+    session_arguments,
+)
 from ._page import PageDriver, kind_of_source
 from ._result import CodeExecutionResult, KitCall, KitCellResult, KitResult, as_kind
 from ._run import Run
@@ -357,6 +366,7 @@ class Kit:
         "state",
     )
 
+    @refuses_unknown("Kit")
     def __init__(
         self,
         *,

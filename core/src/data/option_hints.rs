@@ -1,7 +1,7 @@
 //! Hints for an option that does not exist.
 //!
 //! In: the name that a caller wrote, and those that exist. Out: the end of the error: the name that the caller probably
-//! meant, the remedy for a wish that has another way, or all names.
+//! meant, the remedy for a wish that has another way, the thing that has an option of that name, or all names.
 
 use super::{
     nearest::nearest,
@@ -16,9 +16,31 @@ pub(crate) fn of_set(set: OptionSet, key: &str, spelling: Spelling) -> String {
     remedy_of(set, key, spelling).unwrap_or_else(|| of(place, key, &names))
 }
 
-/// The remedy for a wish that the set has no option for.
+/// The thing that has an option of exactly that name, where the set has none.
+fn owner(set: OptionSet, key: &str, spelling: Spelling) -> Option<String> {
+    let of_runtime = (OptionSet::Runtime, "an option of a runtime");
+    let owners: &[(OptionSet, &str)] = match set {
+        OptionSet::Run => &[of_runtime, (OptionSet::Session, "an option of a session")],
+        OptionSet::Session => &[of_runtime, (OptionSet::Cell, "an option of its cells")],
+        OptionSet::Cell | OptionSet::Call => {
+            &[(OptionSet::Session, "an option of the session"), of_runtime]
+        }
+        OptionSet::Runtime => &[
+            (OptionSet::Run, "an option of each run"),
+            (OptionSet::Session, "an option of a session"),
+        ],
+        OptionSet::Execute | OptionSet::Update => &[],
+    };
+    let has =
+        |set: OptionSet| set.declarations().iter().any(|option| option.spelled(spelling) == key);
+    let (_, owner) = owners.iter().find(|(set, _)| has(*set))?;
+    Some(format!("'{key}' is {owner}"))
+}
+
+/// The remedy for a wish that the set has no option for, or the thing that has that option.
 pub(crate) fn remedy_of(set: OptionSet, key: &str, spelling: Spelling) -> Option<String> {
-    remedy(set, wish(key)?, spelling)
+    let remedy = wish(key).and_then(|wish| remedy(set, wish, spelling));
+    remedy.or_else(|| owner(set, key, spelling))
 }
 
 /// The end of an error for a name that is none of these. `place` is their group with a dot, or empty.
@@ -41,9 +63,8 @@ fn wish(key: &str) -> Option<Wish> {
     let letters: String =
         key.chars().take(20).filter(|letter| *letter != '_').collect::<String>().to_lowercase();
     match letters.as_str() {
-        "timeout" | "timeoutms" | "timeoutseconds" | "timelimit" | "timelimitms" | "deadline" => {
-            Some(Wish::TimeLimit)
-        }
+        "timeout" | "timeoutms" | "timeouts" | "timeoutseconds" | "timelimit" | "timelimitms"
+        | "deadline" => Some(Wish::TimeLimit),
         "signal" | "abortsignal" => Some(Wish::Signal),
         _ => None,
     }
@@ -106,6 +127,21 @@ mod tests {
             let hints = hint(set, "abortSignal");
             assert!(hints.iter().all(|hint| !hint.contains("terminate")), "{hints:?}");
         }
+    }
+
+    #[test]
+    fn an_option_of_another_thing_names_it() {
+        let told = |set, key| hint(set, key)[1].clone();
+        assert_eq!(
+            told(OptionSet::Runtime, "memory_limit_bytes"),
+            "'memory_limit_bytes' is an option of each run"
+        );
+        assert_eq!(told(OptionSet::Run, "isolation"), "'isolation' is an option of a runtime");
+        assert_eq!(told(OptionSet::Run, "cells"), "'cells' is an option of a session");
+        assert_eq!(told(OptionSet::Session, "filename"), "'filename' is an option of its cells");
+        assert_eq!(told(OptionSet::Cell, "globals"), "'globals' is an option of the session");
+        // Spelled as in another language it is compared.
+        assert!(told(OptionSet::Cell, "memoryLimitBytes").starts_with("valid options are"));
     }
 
     #[test]

@@ -36,7 +36,8 @@ pub(super) fn note(state: &State, innermost: Option<Raw>) {
     }
 }
 
-fn frame(state: &State, caller: &Caller, jumps: bool) -> Option<StackFrame> {
+/// A function that runs, in the text of its author. `jumps`: it may be at a backward jump.
+pub(super) fn frame(state: &State, caller: &Caller, jumps: bool) -> Option<StackFrame> {
     let cx = state.realm().cx;
     let file = cx.atom_text(caller.file()).ok()?.into_lossy();
     let file = label_of(&file);

@@ -64,6 +64,13 @@ pub(crate) struct Stopped {
 }
 
 impl End {
+    /// The end of a run that the embedder asked to end, in code at that place.
+    pub(crate) fn asked_at(place: Option<ExecutionError>) -> Self {
+        place.map_or(Self::Asked, |place| {
+            Self::Stopped(Box::new(Stopped { is_memory: false, place }))
+        })
+    }
+
     /// Whether the embedder asked the run to end.
     pub(crate) fn is_asked(&self) -> bool {
         match self {

@@ -1,14 +1,19 @@
-//! The place at which a stalled run waits.
+//! The place at which a run waits.
 //!
 //! In: a run that nothing can resume. Out: the error of its result, with the functions that wait at an `await`, the last
-//! one called first.
+//! one called first. In: a run that is ended while it waits for its host. Out: the functions that wait for its last call,
+//! without a look at any other value, so that it takes no longer in a larger heap.
 
 use super::{
     State,
     backtrace::label_of,
-    engine::frames::{self, Frame, Place},
+    engine::{
+        Raw,
+        frames::{self, Around, Place},
+        reactions, sys,
+    },
     exception::{self, StackFrame},
-    explain,
+    explain, scene,
 };
 use crate::{
     data::outcome::{ExecutionError, Position},
@@ -34,14 +39,46 @@ pub(crate) fn without_place() -> ExecutionError {
 pub(super) fn error(state: &State) -> ExecutionError {
     let Some(layout) = frames::probe::layout() else { return without_place() };
     let suspended = frames::suspended(state.realm().cx, layout);
-    let waiting = suspended.iter().rev().filter_map(|frame| waiting(state, frame));
+    let waiting = suspended
+        .iter()
+        .rev()
+        .filter_map(|frame| waiting(state, frame.function(), frame.file(), frame.around()));
     let mut waiting: Vec<Waiting> = waiting.take(MOST_FRAMES).collect();
-    place(state, &mut waiting);
+    place(state, &mut waiting, usize::MAX);
     let mut stack: Vec<StackFrame> = waiting.into_iter().map(|waiting| waiting.frame).collect();
     if stack.is_empty() {
         stack.extend(only_await(state));
     }
     exception::placed(without_place(), &stack)
+}
+
+/// The most bytes of a text that is read on a thread of the host, which takes a part of a millisecond.
+pub(super) const MOST_ON_HOST: usize = 4 << 10;
+
+/// The place of a run that waits for its host: of the last call without an answer for which code of that cell waits, the
+/// functions that wait, and where none does, the call. The file, the line and the column, and as its stack the frames
+/// alone. In a text of more than `most_bytes` the column may be that of another name.
+pub(super) fn at_host(state: &State, cell: u32, most_bytes: usize) -> Option<ExecutionError> {
+    let layout = reactions::layout()?;
+    let promises = state.host_promises.try_borrow().ok()?;
+    let calls = promises
+        .values()
+        .filter(|known| known.cell == cell)
+        .filter_map(|known| Some((known.promise.raw(), known.call.as_ref()?)));
+    let (promise, call) =
+        calls.max_by_key(|(promise, call)| (reactions::is_handled(layout, *promise), call.made))?;
+    let waiting = reactions::waiting(state.realm().cx, layout, promise);
+    let waiting = waiting.iter().filter(|caller| !caller.is_trusted()).filter_map(|caller| {
+        self::waiting(state, caller.function(), caller.file(), caller.around())
+    });
+    let mut waiting: Vec<Waiting> = waiting.take(MOST_FRAMES).collect();
+    place(state, &mut waiting, most_bytes);
+    let mut stack: Vec<StackFrame> = waiting.into_iter().map(|waiting| waiting.frame).collect();
+    if stack.is_empty() {
+        stack.extend(call.callers().iter().filter_map(|caller| scene::frame(state, caller, false)));
+    }
+    let place = exception::placed(ExecutionError::default(), &stack);
+    place.line.is_some().then(|| ExecutionError { stack: Some(exception::join(&stack)), ..place })
 }
 
 /// A function that waits, at the place that the engine noted last.
@@ -50,16 +87,15 @@ struct Waiting {
     question: Question,
 }
 
-fn waiting(state: &State, frame: &Frame) -> Option<Waiting> {
+fn waiting(state: &State, function: Raw, file: sys::JSAtom, around: Around) -> Option<Waiting> {
     let cx = state.realm().cx;
-    let file = cx.atom_text(frame.file()).ok()?.into_lossy();
+    let file = cx.atom_text(file).ok()?.into_lossy();
     let file = label_of(&file);
     let linker = state.linker.try_borrow().ok()?;
     if !linker.knows(file) {
         return None;
     }
     let original = |(line, column): Place| linker.original(file, line, column);
-    let around = frame.around();
     let before = around.before.and_then(original)?;
     let question = Question {
         failure: Failure::Wait,
@@ -67,7 +103,7 @@ fn waiting(state: &State, frame: &Frame) -> Option<Waiting> {
         before,
         after: around.after.and_then(original),
     };
-    let function = match state.function_name(frame.function()) {
+    let function = match state.function_name(function) {
         name if name.is_empty() => "<anonymous>".to_owned(),
         name => name,
     };
@@ -76,12 +112,18 @@ fn waiting(state: &State, frame: &Frame) -> Option<Waiting> {
     Some(Waiting { frame, question })
 }
 
-/// Puts each function at its `await`. Each text is read once.
-fn place(state: &State, waiting: &mut [Waiting]) {
+/// Puts each function at its `await`. Each text is read once, unless it is longer than `most_bytes`.
+fn place(state: &State, waiting: &mut [Waiting], most_bytes: usize) {
     let mut files: Vec<String> = waiting.iter().map(|waiting| waiting.frame.file.clone()).collect();
     files.sort_unstable();
     files.dedup();
-    for file in files {
+    let is_short = |file: &String| {
+        let linker = state.linker.try_borrow().ok();
+        linker.is_some_and(|linker| {
+            linker.compiled(file).is_some_and(|module| module.text().len() <= most_bytes)
+        })
+    };
+    for file in files.into_iter().filter(is_short) {
         let here = || waiting.iter().filter(|waiting| waiting.frame.file == file);
         let questions: Vec<Question> = here().map(|waiting| waiting.question.clone()).collect();
         let answers = explain::read_again(state, &file, &questions).unwrap_or_default();

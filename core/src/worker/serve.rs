@@ -135,6 +135,9 @@ pub(super) trait Turns {
 
     /// As [`Isolate::stalled`].
     fn stalled(&mut self) -> Box<ExecutionError>;
+
+    /// As [`Isolate::asked`].
+    fn asked(&mut self) -> End;
 }
 
 impl Turns for Isolate {
@@ -145,6 +148,10 @@ impl Turns for Isolate {
     fn stalled(&mut self) -> Box<ExecutionError> {
         Self::stalled(self)
     }
+
+    fn asked(&mut self) -> End {
+        Self::asked(self)
+    }
 }
 
 impl Turns for SessionIsolate {
@@ -154,6 +161,10 @@ impl Turns for SessionIsolate {
 
     fn stalled(&mut self) -> Box<ExecutionError> {
         self.stalled()
+    }
+
+    fn asked(&mut self) -> End {
+        self.asked(0)
     }
 }
 
@@ -178,7 +189,7 @@ pub(super) fn compute(
                     inbox = embedder.take_inbox();
                 }
                 if embedder.termination.is_raised() {
-                    return WorkersEnd::End(End::Asked);
+                    return WorkersEnd::End(isolate.asked());
                 }
                 turn = isolate.turn(inbox);
             }

@@ -130,6 +130,11 @@ impl HostCall {
         self.callers.capacity() * size_of::<Caller>()
     }
 
+    /// The functions of the sandbox that were running, the innermost first.
+    pub(in crate::isolate) fn callers(&self) -> &[Caller] {
+        &self.callers
+    }
+
     /// The place of the call, unless the extension made the call for itself.
     pub(in crate::isolate) fn site(&self, state: &State) -> Option<Site> {
         Site::new(state, &self.function, &self.callers)

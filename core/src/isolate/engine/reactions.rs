@@ -131,6 +131,29 @@ pub(in crate::isolate) fn last_function(
     None
 }
 
+/// The async functions that wait for a promise, where they wait: the one that waits for the promise itself, then the one
+/// that waits for that function, and so on. Of several that wait for one promise it is the first.
+pub(in crate::isolate) fn waiting(cx: Cx, layout: Layout, promise: Raw) -> Vec<Caller> {
+    let (mut found, mut at) = (Vec::new(), promise);
+    for _ in 0..LONGEST_PLAIN {
+        let waits = |(fulfilled, _): &(&Reaction, &Reaction)| {
+            class_of(fulfilled.handler) == layout.jobs.awaits[0]
+        };
+        let function = reactions(layout, at).take(LONGEST_PLAIN).find(waits);
+        let Some((fulfilled, rejected)) = function.or_else(|| reactions(layout, at).next()) else {
+            break;
+        };
+        found.extend(where_it_waits(cx, layout, fulfilled.handler));
+        let mut next = Vec::new();
+        followers(layout, fulfilled, rejected, &mut next);
+        match next.first() {
+            Some(step) if is_pending(layout, step.promise) => at = step.promise,
+            _ => break,
+        }
+    }
+    found
+}
+
 /// The async function that goes on when a handler is called.
 fn where_it_waits(cx: Cx, layout: Layout, handler: Raw) -> Option<Caller> {
     if class_of(handler) != layout.jobs.awaits[0] {

@@ -242,6 +242,14 @@ impl<R: Realm> Instance<R> {
         result
     }
 
+    /// Reads the run's values without its limits, for the run may have to end, and then the engine would get no memory.
+    pub(crate) fn enter_unaccounted<T>(&self, read: impl FnOnce() -> T) -> Result<T, Left> {
+        let account = self.heap.take_account();
+        let found = self.enter(|_| read());
+        self.heap.set_account(account);
+        found
+    }
+
     /// Ends the run, whatever it left behind. Returns the same instance, pristine, or none if it is a plain one. Read
     /// the run's figures from the heap's accounting before.
     pub(crate) fn finish(self) -> Option<Self> {

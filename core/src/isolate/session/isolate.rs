@@ -313,6 +313,20 @@ impl SessionIsolate {
         }))
     }
 
+    /// The end of a cell that is asked to end while it waits for its host, with the place at which it waits.
+    pub(crate) fn asked(&mut self, number: u32) -> End {
+        let Some(state) = &self.state else { return End::Asked };
+        let occupied = self.tenant.occupy();
+        occupied.instance().realm().attach(state);
+        let at_host = || stalled::at_host(state, number, usize::MAX);
+        let found = occupied.instance().enter_unaccounted(at_host);
+        let place = found.unwrap_or_else(|_| {
+            self.present = Progress::Left;
+            None
+        });
+        End::asked_at(place)
+    }
+
     /// Ends a cell for the session, after its end was taken: the one with that number, or the present one if cells do
     /// not interleave. `keep`: the cell's status is success, error or `link_error`. Otherwise its effects are undone, as
     /// far as there is a checkpoint. The next checkpoint is due then.

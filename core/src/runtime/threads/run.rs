@@ -213,7 +213,7 @@ impl Job for Run {
                     Next::Over(isolate) => return self.let_go(isolate),
                     Next::Ended(same) => {
                         isolate = same;
-                        turn = Turn::Ended(End::Asked);
+                        turn = Turn::Ended(isolate.asked(self.number()));
                     }
                     Next::GoOn(same, inbox) => {
                         isolate = same;
@@ -272,8 +272,10 @@ impl Run {
                 let inbox = {
                     let mut shared = self.shared.lock();
                     if shared.record.is_asked() {
+                        drop(shared);
                         // A cell that was ended while it waited: there is nothing left to interrupt.
-                        return Some((isolate, Turn::Ended(End::Asked)));
+                        let end = isolate.asked(self.number());
+                        return Some((isolate, Turn::Ended(end)));
                     }
                     std::mem::take(&mut shared.inbox)
                 };

@@ -227,7 +227,9 @@ impl<'s> Interleaved<'s> {
         let end = match turn {
             Turn::Ended(end) => end,
             // It was asked to end when it did not compute any more.
-            Turn::Idle { .. } if embedder.termination.is_raised() => End::Asked,
+            Turn::Idle { .. } if embedder.termination.is_raised() => {
+                self.session.isolate.asked(number)
+            }
             Turn::Idle { waits_for_host } => {
                 let error = (!waits_for_host).then(|| self.session.isolate.stalled());
                 if let Some(place) = self.place(number) {
@@ -249,7 +251,8 @@ impl<'s> Interleaved<'s> {
         let ending = std::mem::take(&mut *self.shared().mail.ending.lock());
         for number in ending {
             if self.place(number).is_some() {
-                self.conclude(number, WorkersEnd::End(End::Asked))?;
+                let end = self.session.isolate.asked(number);
+                self.conclude(number, WorkersEnd::End(end))?;
             }
         }
         Ok(())

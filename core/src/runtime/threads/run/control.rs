@@ -17,6 +17,7 @@ use crate::{
     isolate::End,
     runtime::{
         record::Reason,
+        registry::CLOSED,
         threads::watchdog::{CELL_GRACE, GRACE, Watched},
     },
     value::{Charge, Value},
@@ -53,7 +54,23 @@ impl Run {
         if self.is_settled() || shared.claimed || shared.record.is_asked() {
             return;
         }
+        // A runtime that closes may end thousands at once, on a thread of the host.
+        let needs_no_place = matches!(&reason, Reason::Stalled(_))
+            || matches!(&reason, Reason::Terminated(text) if text == CLOSED);
         shared.record.ask(reason);
+        let mut end = End::Asked;
+        if self.cell.is_none()
+            && !needs_no_place
+            && matches!(shared.phase, Phase::Parked(_))
+            && let Phase::Parked(mut isolate) =
+                std::mem::replace(&mut shared.phase, Phase::Computing)
+        {
+            // Nobody else takes a run further that was asked to end.
+            drop(shared);
+            end = isolate.asked(0);
+            shared = self.shared.lock();
+            shared.phase = Phase::Parked(isolate);
+        }
         self.termination.raise();
         let computing = matches!(shared.phase, Phase::Computing);
         let interleaves = matches!(shared.phase, Phase::Aside | Phase::Called);
@@ -85,7 +102,7 @@ impl Run {
         }
         // A cell that has begun settles when its session has been rolled back, on a thread of the runtime.
         if self.cell.is_none() || unused.is_some() {
-            let error = self.settle(End::Asked, peak_bytes, SessionState::Kept);
+            let error = self.settle(end, peak_bytes, SessionState::Kept);
             self.drop_unused(unused, error);
         }
         if parked {

@@ -68,7 +68,9 @@ impl Run {
             if shared.record.is_asked() {
                 // It was ended while it waited: there is nothing left to interrupt.
                 shared.inbox.splice(..0, inbox);
-                return Some((RunIsolate::Session(isolate), Turn::Ended(End::Asked)));
+                drop(shared);
+                let end = isolate.asked(part.number);
+                return Some((RunIsolate::Session(isolate), Turn::Ended(end)));
             }
             // Those of the session came for nothing that was known yet: they may be about what these bring.
             let mut own = std::mem::take(&mut shared.inbox);

@@ -3,7 +3,7 @@
 use crate::{
     binding::inbound::Inbound,
     data::outcome::ExecutionError,
-    isolate::{Isolate, Turn, session::SessionIsolate},
+    isolate::{End, Isolate, Turn, session::SessionIsolate},
 };
 
 pub(super) enum RunIsolate {
@@ -25,6 +25,14 @@ impl RunIsolate {
         match self {
             Self::Own(isolate) => isolate.stalled(),
             Self::Session(isolate) => isolate.stalled(),
+        }
+    }
+
+    /// The end of a run that is asked to end while it waits for its host. `number`: that of the cell.
+    pub(super) fn asked(&mut self, number: u32) -> End {
+        match self {
+            Self::Own(isolate) => isolate.asked(),
+            Self::Session(isolate) => isolate.asked(number),
         }
     }
 

@@ -205,13 +205,11 @@ impl Isolate {
         Box::new(found.unwrap_or_else(without_place))
     }
 
-    /// The end of a run that is asked to end while it waits for its host, with the place at which it waits. Takes a part
-    /// of a millisecond at most, for this may be a thread of the host.
+    /// The end of a run that is asked to end while it waits for its host, with the place at which it waits. This may be a
+    /// thread of the host.
     pub(crate) fn asked(&self) -> End {
         let place = self.state.as_ref().and_then(|state| {
-            let found = self
-                .instance
-                .enter_unaccounted(|| stalled::at_host(state, 0, stalled::MOST_ON_HOST));
+            let found = self.instance.enter_unaccounted(|| stalled::at_host(state, 0, true));
             found.ok().flatten()
         });
         End::asked_at(place)

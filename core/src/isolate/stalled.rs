@@ -44,7 +44,7 @@ pub(super) fn error(state: &State) -> ExecutionError {
         .rev()
         .filter_map(|frame| waiting(state, frame.function(), frame.file(), frame.around()));
     let mut waiting: Vec<Waiting> = waiting.take(MOST_FRAMES).collect();
-    place(state, &mut waiting, usize::MAX);
+    place(state, &mut waiting);
     let mut stack: Vec<StackFrame> = waiting.into_iter().map(|waiting| waiting.frame).collect();
     if stack.is_empty() {
         stack.extend(only_await(state));
@@ -52,17 +52,25 @@ pub(super) fn error(state: &State) -> ExecutionError {
     exception::placed(without_place(), &stack)
 }
 
-/// The most bytes of a text that is read on a thread of the host, which takes a part of a millisecond.
-pub(super) const MOST_ON_HOST: usize = 4 << 10;
+/// The longest text in which places are found on a thread of the host: to count its lines takes some 0.1 ms.
+const MOST_ON_HOST: usize = 32 << 10;
+
+/// The most calls without an answer that are looked at, which takes some 20 µs.
+const MOST_CALLS: usize = 4 << 10;
 
 /// The place of a run that waits for its host: of the last call without an answer for which code of that cell waits, the
 /// functions that wait, and where none does, the call. The file, the line and the column, and as its stack the frames
-/// alone. In a text of more than `most_bytes` the column may be that of another name.
-pub(super) fn at_host(state: &State, cell: u32, most_bytes: usize) -> Option<ExecutionError> {
+/// alone. `on_host`: a thread of the host calls, which must not wait. A text can be such that the parser takes a second for
+/// it, so none is read then: the column is that of the last name that the engine noted in the expression.
+pub(super) fn at_host(state: &State, cell: u32, on_host: bool) -> Option<ExecutionError> {
     let layout = reactions::layout()?;
+    if on_host && longest_text(state)? > MOST_ON_HOST {
+        return None;
+    }
     let promises = state.host_promises.try_borrow().ok()?;
     let calls = promises
         .values()
+        .take(MOST_CALLS)
         .filter(|known| known.cell == cell)
         .filter_map(|known| Some((known.promise.raw(), known.call.as_ref()?)));
     let (promise, call) =
@@ -72,7 +80,9 @@ pub(super) fn at_host(state: &State, cell: u32, most_bytes: usize) -> Option<Exe
         self::waiting(state, caller.function(), caller.file(), caller.around())
     });
     let mut waiting: Vec<Waiting> = waiting.take(MOST_FRAMES).collect();
-    place(state, &mut waiting, most_bytes);
+    if !on_host {
+        place(state, &mut waiting);
+    }
     let mut stack: Vec<StackFrame> = waiting.into_iter().map(|waiting| waiting.frame).collect();
     if stack.is_empty() {
         stack.extend(call.callers().iter().filter_map(|caller| scene::frame(state, caller, false)));
@@ -112,18 +122,19 @@ fn waiting(state: &State, function: Raw, file: sys::JSAtom, around: Around) -> O
     Some(Waiting { frame, question })
 }
 
-/// Puts each function at its `await`. Each text is read once, unless it is longer than `most_bytes`.
-fn place(state: &State, waiting: &mut [Waiting], most_bytes: usize) {
+/// The bytes of the longest text of the run.
+fn longest_text(state: &State) -> Option<usize> {
+    let linker = state.linker.try_borrow().ok()?;
+    let texts = linker.files().filter_map(|file| linker.compiled(file));
+    texts.map(|module| module.text().len()).max()
+}
+
+/// Puts each function at its `await`. Each text is read once.
+fn place(state: &State, waiting: &mut [Waiting]) {
     let mut files: Vec<String> = waiting.iter().map(|waiting| waiting.frame.file.clone()).collect();
     files.sort_unstable();
     files.dedup();
-    let is_short = |file: &String| {
-        let linker = state.linker.try_borrow().ok();
-        linker.is_some_and(|linker| {
-            linker.compiled(file).is_some_and(|module| module.text().len() <= most_bytes)
-        })
-    };
-    for file in files.into_iter().filter(is_short) {
+    for file in files {
         let here = || waiting.iter().filter(|waiting| waiting.frame.file == file);
         let questions: Vec<Question> = here().map(|waiting| waiting.question.clone()).collect();
         let answers = explain::read_again(state, &file, &questions).unwrap_or_default();

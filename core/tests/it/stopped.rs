@@ -2,7 +2,17 @@
 //!
 //! A caller's `terminate` may come while the code is anywhere; a cap comes where the code computes.
 
-use isolane::{ExecutionError, ExecutionOptions, Runtime, RuntimeOptions, Status};
+use std::{
+    thread,
+    time::{Duration, Instant},
+};
+
+use isolane::{
+    ExecutionError, ExecutionOptions, HostFunction, Inputs, Runtime, RuntimeOptions, Status,
+};
+
+/// No test waits longer.
+const CEILING: Duration = Duration::from_secs(60);
 
 /// The error of a run that computes for ever.
 fn capped(source: &str) -> ExecutionError {
@@ -49,4 +59,28 @@ fn a_builtin_that_is_stopped_has_the_line_of_its_call() {
         "const rows = [1];\nrows.map(() => {\n  Array.from({ length: 2 ** 32 - 1 }, () => 1);\n});",
     );
     assert_eq!(error.line, Some(3), "{error:?}");
+}
+
+#[test]
+fn a_run_that_waits_for_its_host_has_the_place_of_its_await() {
+    let runtime = Runtime::new(&RuntimeOptions::default()).expect("valid options");
+    let load = HostFunction::future(std::future::pending::<()>);
+    let source = "const wait = async () => {\n  await load();\n};\nawait wait();";
+    let run = runtime.run_code(
+        source,
+        ExecutionOptions {
+            globals: Inputs::new().with("load", load),
+            ..ExecutionOptions::default()
+        },
+    );
+    let began = Instant::now();
+    while runtime.stats().parked == 0 && began.elapsed() < CEILING {
+        thread::yield_now();
+    }
+    run.terminate(Some("too long"));
+    let error = run.wait().expect("no misuse").error.expect("terminated");
+    let stack =
+        "Terminated: too long\n    at wait (<runCode>:2:3)\n    at <anonymous> (<runCode>:4:1)";
+    assert_eq!((error.line, error.column), (Some(2), Some(3)));
+    assert_eq!(error.stack.as_deref(), Some(stack));
 }

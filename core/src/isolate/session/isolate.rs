@@ -318,7 +318,7 @@ impl SessionIsolate {
         let Some(state) = &self.state else { return End::Asked };
         let occupied = self.tenant.occupy();
         occupied.instance().realm().attach(state);
-        let at_host = || stalled::at_host(state, number, usize::MAX);
+        let at_host = || stalled::at_host(state, number, false);
         let found = occupied.instance().enter_unaccounted(at_host);
         let place = found.unwrap_or_else(|_| {
             self.present = Progress::Left;

@@ -223,11 +223,17 @@ fn elements(state: &State, cx: Cx, array: Raw, args: &[Raw]) -> Outcome<Local> {
     append(text, &mut parts)
 }
 
+/// Whether a tag begins like a language. All languages have two or three letters; for other words, such as the `default`
+/// that people write, each engine takes its default locale.
+fn may_be_language(tag: &str) -> bool {
+    tag.split('-').next().is_some_and(|language| language.len() <= 3)
+}
+
 impl State {
     /// The locale for a call that asks for these, with a warning if that is another one. In: the number of the warning.
     pub(super) fn known_locale(&self, asked: &[String], number: usize) -> Locale {
         let known = asked.first().and_then(|tag| Locale::of(tag));
-        let is_root = asked.first().is_none_or(|tag| tag == ROOT);
+        let is_root = asked.first().is_none_or(|tag| tag == ROOT || !may_be_language(tag));
         let known = known.or_else(|| {
             let next = asked.iter().find_map(|tag| Locale::of(tag));
             if !is_root && self.is_first_warning(number) {

@@ -350,6 +350,12 @@ fn missing_export(state: &State, namespace: &Local, name: &str) -> Outcome<End> 
     let remedy = match ending.written {
         _ if ending.declared.is_some() => "; write export before its declaration".to_owned(),
         Some(written) if keys.len() == 0 && name == "default" => format!("; end with: {written}"),
+        _ if name == "default" && keys.len() == 1 => {
+            let only = names.join("");
+            let only = only.trim_matches('\'');
+            let is_name = only.chars().all(|it| it.is_alphanumeric() || matches!(it, '_' | '$'));
+            if is_name { format!("; end with: export default {only}") } else { String::new() }
+        }
         _ => String::new(),
     };
     let place = ending.declared.or(ending.last);

@@ -134,6 +134,7 @@ def test_an_unknown_option_of_a_kit(name: str, call: Any, key: str, hint: str) -
 @pytest.mark.parametrize(
     ("opened", "key", "hint"),
     [
+        (isolane.kit.Kit, "timeout", "did you mean 'timeout_ms'?"),
         (isolane.kit.Kit, "memory_limit", NEAREST[2:]),
         (isolane.executors.IsolateCodeExecutor, "timeout", "did you mean 'timeout_ms'?"),
         (isolane.executors.LocalCodeExecutor, "timeout", "did you mean 'timeout_ms'?"),

@@ -45,10 +45,17 @@ pub(crate) fn remedy_of(set: OptionSet, key: &str, spelling: Spelling) -> Option
 
 /// The end of an error for a name that is none of these. `place` is their group with a dot, or empty.
 pub(crate) fn of(place: &str, key: &str, names: &[String]) -> String {
-    match nearest(key, names.iter().map(String::as_str)) {
+    let with_unit = || names.iter().map(String::as_str).find(|name| is_with_unit(name, key));
+    match with_unit().or_else(|| nearest(key, names.iter().map(String::as_str))) {
         Some(name) => format!("did you mean '{place}{name}'?"),
         None => format!("valid options are {}", names.join(", ")),
     }
+}
+
+/// Whether a name is the key with a unit behind it: `timeout_ms` is `timeout`.
+fn is_with_unit(name: &str, key: &str) -> bool {
+    let unit = name.strip_prefix(key).map(|rest| rest.trim_start_matches('_'));
+    unit.is_some_and(|unit| unit.eq_ignore_ascii_case("ms") || unit.eq_ignore_ascii_case("bytes"))
 }
 
 /// A wish that callers have of runs, and that runs have no option for.
@@ -147,6 +154,8 @@ mod tests {
     #[test]
     fn other_names_are_compared() {
         assert_eq!(hint(OptionSet::Run, "memory_limit")[1], "did you mean 'memory_limit_bytes'?");
+        let names = ["timers".to_owned(), "timeout_ms".to_owned()];
+        assert_eq!(of("", "timeout", &names), "did you mean 'timeout_ms'?");
         assert_eq!(hint(OptionSet::Execute, "arg")[0], "did you mean 'execute.args'?");
     }
 }

@@ -97,10 +97,11 @@ impl Given {
     }
 }
 
+/// Values by their names.
+pub(crate) type Named = Map<String, Json>;
+
 /// The values of globals, and the exports of modules, each an object. Reads files, and so blocks.
-pub(crate) fn handed(
-    arguments: &GivenArguments,
-) -> Result<(Map<String, Json>, Map<String, Json>), Ended> {
+pub(crate) fn handed(arguments: &GivenArguments) -> Result<(Named, Named), Ended> {
     let (mut globals, mut imports) = (Map::new(), Map::new());
     for text in &arguments.globals {
         let (name, json) = named("--global", "NAME=JSON", text)?;

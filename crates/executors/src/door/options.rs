@@ -355,11 +355,10 @@ fn kind(given: &Given, spelling: Spelling) -> String {
         Given::Text(_) | Given::Torn(_) => "str",
         Given::Bytes(_) => "bytes",
         Given::List(_) => "list",
-        Given::Object(_) => "dict",
+        // A dict whose keys are not all texts is a Map.
+        Given::Object(_) | Given::Other("a Map") => "dict",
         Given::Date(_) => "datetime",
         Given::Function(_) => "function",
-        // A dict whose keys are not all texts.
-        Given::Other("a Map") => "dict",
         Given::Other(kind) => kind,
     };
     word.to_owned()

@@ -10,7 +10,7 @@ use super::{
     CallError, Kit, KitLibraries, LibrarySource, ProxySettings,
     host_side::{misuse, written},
     options::read_secret,
-    plain::{Plain, Step, check_texts, lone_surrogate, not_plain},
+    plain::{Plain, Step, check_texts, lone_surrogate},
 };
 use crate::{
     store::{DatabaseFunction, LibrarySummary, StateFunction},
@@ -75,9 +75,8 @@ impl Kit {
     pub fn set_secret(&self, name: &str, secret: &Value) -> Result<(), Error> {
         let secrets = self.secrets()?;
         let shown: String = name.chars().take(100).collect();
-        let place = format!("secrets.{shown}");
-        check_texts(secret, &place)?;
-        let plain = Plain::read(secret).map_err(|_| not_plain(secret, &place))?;
+        check_texts(secret, &format!("secrets.{shown}"))?;
+        let plain = Plain::read(secret).map_err(|_| misuse("a secret must be plain data"))?;
         secrets.set(name, read_secret(name, plain)?)
     }
 }

@@ -23,34 +23,26 @@ use crate::{
 ///
 /// Two texts that differ in such a surrogate alone would be one text once they are owned.
 pub(in crate::kit) fn lone_surrogate(message: &Value) -> Option<Vec<Step>> {
-    let is_lone = |text: Str<'_>| matches!(text, Str::Utf16(_));
-    first(message, |place, node| {
-        matches!(place, Place::Property(name) if is_lone(name))
-            || matches!(node, Node::Plain(Event::String(text)) if is_lone(text))
-    })
-}
-
-/// The steps to the first node in a message for which the test holds.
-fn first(message: &Value, test: impl Fn(Place<'_>, Node<'_>) -> bool) -> Option<Vec<Step>> {
     let mut walk = Walk::new(message);
     let mut steps: Vec<Step> = Vec::new();
     while let Ok(Some(visit)) = walk.step() {
         let Visit::Node(place, node) = visit else { continue };
-        let step = match place {
-            Place::Root => None,
+        let (step, is_lone) = match place {
+            Place::Root => (None, false),
             Place::Property(name) => {
-                Some(Step::Name(name.to_string_lossy().chars().take(SHOWN_CHARS).collect()))
+                let shown = name.to_string_lossy().chars().take(SHOWN_CHARS).collect();
+                (Some(Step::Name(shown)), matches!(name, Str::Utf16(_)))
             }
             Place::Element(index)
             | Place::MapKey(index)
             | Place::MapValue(index)
-            | Place::Member(index) => Some(Step::Index(index)),
+            | Place::Member(index) => (Some(Step::Index(index)), false),
         };
         if let Some(step) = step {
             steps.truncate(walk.depth().saturating_sub(1));
             steps.push(step);
         }
-        if test(place, node) {
+        if is_lone || matches!(node, Node::Plain(Event::String(Str::Utf16(_)))) {
             return Some(steps);
         }
     }
@@ -79,38 +71,10 @@ impl fmt::Display for Step {
 /// A type error that names the place, and has no other part of the text.
 pub(in crate::kit) fn check_texts(message: &Value, root: &str) -> Result<(), Error> {
     let Some(steps) = lone_surrogate(message) else { return Ok(()) };
-    Err(Error::new(ErrorKind::Type, format!("{} {ILL_FORMED}", place(root, &steps))))
-}
-
-/// The misuse of a message that [`Plain::read`] does not take. It names the first value in it that is no data, such as a
-/// function; `root` is as for [`check_texts`].
-pub(in crate::kit) fn not_plain(message: &Value, root: &str) -> Error {
-    let steps = first(message, |place, node| match place {
-        Place::MapKey(_) => !matches!(node, Node::Plain(Event::String(_))),
-        _ => is_no_data(node),
-    });
-    let place = place(root, &steps.unwrap_or_default());
-    let place = if place.is_empty() { "options" } else { &place };
-    Error::new(ErrorKind::Type, format!("{place} must be plain data"))
-}
-
-fn is_no_data(node: Node<'_>) -> bool {
-    let Node::Plain(event) = node else { return true };
-    matches!(
-        event,
-        Event::RegExp
-            | Event::HostFunction(_)
-            | Event::SandboxFunction(_)
-            | Event::HostPromise(_)
-            | Event::SandboxPromise(_)
-    )
-}
-
-/// A place in a message. A name at its start has no dot if the root has no name.
-fn place(root: &str, steps: &[Step]) -> String {
     let place: String =
         std::iter::once(root.to_owned()).chain(steps.iter().map(ToString::to_string)).collect();
-    if root.is_empty() { place.trim_start_matches('.').to_owned() } else { place }
+    let place = if root.is_empty() { place.trim_start_matches('.') } else { &place };
+    Err(Error::new(ErrorKind::Type, format!("{place} {ILL_FORMED}")))
 }
 
 /// The most characters of a name that an error shows.
@@ -179,22 +143,6 @@ impl<'de> Deserialize<'de> for Plain {
                 reason = "a number that is rounded is out of range"
             )]
             fn visit_u64<E>(self, value: u64) -> Result<Plain, E> {
-                Ok(Plain::Number(value as f64))
-            }
-
-            #[expect(
-                clippy::cast_precision_loss,
-                reason = "a number that is rounded is out of range"
-            )]
-            fn visit_i128<E>(self, value: i128) -> Result<Plain, E> {
-                Ok(Plain::Number(value as f64))
-            }
-
-            #[expect(
-                clippy::cast_precision_loss,
-                reason = "a number that is rounded is out of range"
-            )]
-            fn visit_u128<E>(self, value: u128) -> Result<Plain, E> {
                 Ok(Plain::Number(value as f64))
             }
 

@@ -1,6 +1,6 @@
 //! A kit: its options with every misuse, and the host's side.
 
-use std::{collections::BTreeMap, path::PathBuf};
+use std::path::PathBuf;
 
 use futures::executor::block_on;
 use isolane::{ErrorKind, Spelling, Value, value::Writer};
@@ -73,18 +73,89 @@ fn short_forms_are_read() {
 }
 
 #[test]
-fn misuse_that_is_in_no_table_has_the_name_of_the_option() {
+fn misuse_is_thrown_with_the_name_of_the_option() {
     let cases = [
         (json!({ "stat": true }), "unknown option 'stat'; did you mean 'state'?"),
+        (
+            json!({ "db": { "maxRow": 1 } }),
+            "unknown option 'db.maxRow'; did you mean 'db.maxRows'?",
+        ),
+        (
+            json!({ "fetch": { "allow": "public", "max_calls": 1 } }),
+            "unknown option 'fetch.max_calls'; did you mean 'fetch.maxCalls'?",
+        ),
+        (json!({ "state": 1 }), "state must be true or an object, got a number"),
+        (
+            json!({ "fetch": true }),
+            "fetch must be 'public', a list of patterns, or an object, got a boolean",
+        ),
+        (json!({ "fetch": "all" }), "fetch must be 'public' or a list of patterns, got 'all'"),
+        (json!({ "fetch": {} }), "fetch.allow must be 'public' or a list of patterns, got nothing"),
+        (json!({ "fetch": [1] }), "fetch[0] must be a pattern or { url, methods }, got a number"),
+        (json!({ "maxCalls": 0 }), "maxCalls must be a safe integer of at least 1, got 0"),
+        (json!({ "maxCalls": 1.5 }), "maxCalls must be a safe integer of at least 1, got 1.5"),
+        (
+            json!({ "timeoutMs": 1e16 }),
+            "timeoutMs must be a safe integer of at least 1, got 10000000000000000",
+        ),
+        (json!({ "timeoutMs": "1" }), "timeoutMs must be a number, got a string"),
+        (
+            json!({ "libraries": { "maxDepth": -1 } }),
+            "libraries.maxDepth must be a safe integer of at least 1, got -1",
+        ),
+        (
+            json!({ "timers": { "maxDelayMs": 0 } }),
+            "timers.maxDelayMs must be a safe integer of at least 1, got 0",
+        ),
+        (json!({ "agent": "" }), "agent must not be empty"),
+        (json!({ "agent": 1 }), "agent must be a string, got a number"),
+        (json!({ "file": "" }), "file must not be empty"),
+        (json!({ "db": { "file": "" } }), "db.file must not be empty"),
+        (
+            json!({ "file": "/tmp/x", "db": { "file": "/tmp/../tmp/x" } }),
+            "file and db.file must not be the same file",
+        ),
+        (json!({ "db": { "readOnly": true } }), "db.readOnly needs db.file"),
         (json!({ "runtime": 1 }), "runtime must be a Runtime, got a number"),
+        (json!({ "web": 1 }), "web must be a boolean, got a number"),
+        (
+            json!({ "secrets": { "KEY": "abcdefgh" } }),
+            "secrets.KEY must be { value, hosts or reveal }, got a string",
+        ),
+        (
+            json!({ "secrets": { "KEY": { "value": "abcdefgh" } } }),
+            "secrets.KEY: it needs hosts, or reveal",
+        ),
+        (
+            json!({ "secrets": { "KEY": { "value": "abc", "reveal": true } } }),
+            "secrets.KEY.value: it has 3 bytes; a value has 8 to 8192",
+        ),
+        (
+            json!({ "secrets": { "KEY": { "value": "abcdefgh", "hosts": [1] } } }),
+            "secrets.KEY.hosts[0] must be a string, got a number",
+        ),
+        (
+            json!({ "secrets": { "KEY": { "valu": "abcdefgh" } } }),
+            "secrets.KEY.value must be a string, got nothing",
+        ),
     ];
     for (options, expected) in cases {
         assert_eq!(refused(&options), expected, "{options}");
     }
-    let large = Value::serialize(&BTreeMap::from([("timeoutMs", 1_u128 << 70)])).expect("a bigint");
-    let error = KitOptions::read(&large, None, Spelling::Camel).expect_err("a large number");
-    let text = "timeoutMs must be a safe integer of at least 1, got 1180591620717411303424";
-    assert_eq!(error.message(), text);
+    for (options, part) in [
+        (json!({ "fetch": ["ftp://x.org"] }), "fetch.allow[0]"),
+        (
+            json!({ "fetch": { "allow": [], "allowAddresses": ["10.0.0.1/8"] } }),
+            "fetch.allowAddresses[0]: '10.0.0.1/8'",
+        ),
+        (json!({ "fetch": { "allow": [], "ca": "no" } }), "fetch.ca: "),
+        (
+            json!({ "secrets": { "1": { "value": "abcdefgh", "reveal": true } } }),
+            "secrets: '1' is not a valid name",
+        ),
+    ] {
+        assert!(refused(&options).contains(part), "{}", refused(&options));
+    }
 }
 
 #[test]
@@ -237,16 +308,7 @@ fn bindings_call_by_name() {
     function.end_object();
     let error =
         KitOptions::read(&function.finish(), None, Spelling::Camel).expect_err("a function");
-    assert_eq!(error.message(), "agent must be plain data");
-    let mut numbered = Writer::new();
-    numbered.object();
-    numbered.key("secrets");
-    numbered.map(1);
-    numbered.int(5);
-    numbered.string("value");
-    numbered.end_object();
-    let error = KitOptions::read(&numbered.finish(), None, Spelling::Camel);
-    assert_eq!(error.expect_err("a number as a name").message(), "secrets[0] must be plain data");
+    assert_eq!(error.message(), "options must be plain data");
     let unknown = kit.call("state.clear", Value::undefined(), |_| {}).expect_err("no function");
     assert!(unknown.message().contains("state.clear"));
 }

@@ -3,9 +3,9 @@
 mod server;
 mod table;
 
-use std::{fs, sync::LazyLock};
+use std::sync::LazyLock;
 
-use isolane::{ErrorKind, Input, Inputs, Language, Runtime, Spelling, Value};
+use isolane::{Input, Inputs, Language, Runtime, Spelling, Value};
 use isolane_kit::{Kit, KitOptions, KitResult, ToolOptions, kit::LibrarySource};
 use serde_json::{Map, Value as Json, json};
 
@@ -37,35 +37,6 @@ fn every_case_of_the_tables() {
         }
     }
     assert!(failures.is_empty(), "{} of {}:\n{}", failures.len(), cases.len(), failures.join("\n"));
-}
-
-#[test]
-fn every_misuse_of_options() {
-    let groups: Vec<_> = include_str!("../cases/misuse.md").split("\n## ").skip(1).collect();
-    assert!(groups.len() >= 8, "{} groups", groups.len());
-    let folder = tempfile::tempdir().expect("a folder");
-    let text = "no database, but a text that is as long as a page\n".repeat(100);
-    fs::write(folder.path().join("text.db"), text).expect("a file");
-    for group in groups {
-        let (_, fence) = group.split_once("```json refused\n").expect(group);
-        let (json, _) = fence.split_once("\n```").expect(group);
-        let json = json.replace("{folder}", &folder.path().display().to_string());
-        let cases: Vec<(Json, String, String)> = serde_json::from_str(&json).expect(group);
-        for (options, kind, message) in cases {
-            let given = Value::serialize(&options).expect("plain data");
-            let refused = KitOptions::read(&given, None, Spelling::Camel).and_then(Kit::new);
-            let error = refused.expect_err(&options.to_string());
-            let kind_of_error = match error.kind() {
-                ErrorKind::Type => "TypeError",
-                ErrorKind::Range => "RangeError",
-                _ => "Error",
-            };
-            assert_eq!((kind_of_error, error.message()), (kind.as_str(), message.as_str()));
-        }
-    }
-    let files = fs::read_dir(folder.path()).expect("a folder");
-    let names: Vec<_> = files.map(|file| file.expect("a file").file_name()).collect();
-    assert_eq!(names, ["text.db"]);
 }
 
 /// The values of the secrets that all cases have.

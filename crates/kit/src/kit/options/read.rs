@@ -15,7 +15,7 @@ use super::{
 use crate::{
     browser::{Browser, BrowserLimits},
     fetch::allow::AllowEntry,
-    kit::plain::{Plain, check_texts, not_plain},
+    kit::plain::{Plain, check_texts},
     secrets::SecretOptions,
     store::StateLimits,
 };
@@ -41,7 +41,8 @@ impl KitOptions {
     ) -> Result<Self, Error> {
         let mut kit = Self { spelling, ..Self::default() };
         check_texts(options, "")?;
-        let read = Plain::read(options).map_err(|_| not_plain(options, ""))?;
+        let read = Plain::read(options)
+            .map_err(|_| Error::new(ErrorKind::Type, "options must be plain data"))?;
         if matches!(read, Plain::Nothing) {
             return Ok(kit);
         }

@@ -163,7 +163,7 @@ def expected_part(actual: Any, expected: Any) -> Any:
 
 # Python has other names for options, and refuses those that it does not know.
 MISUSE = {
-    "an unknown option is refused": "CodeLoop.__init__() got an unexpected keyword argument",
+    "an unknown option is refused": "CodeLoop() got an unexpected keyword argument",
     "no turns at all are refused": "max_turns must be a whole number of at least 1, got 0",
     "a form that is none is refused": "as_text must be 'auto' or a boolean, got a string",
 }

@@ -3,6 +3,8 @@
 //! In: JSON, or the pairs of a query. Out: typed requests, or a problem `bad-request` that names the field. HTTP and the
 //! languages' faces read with the same functions.
 
+use std::num::IntErrorKind;
+
 use isolane::{Spelling, unknown_name};
 use serde_json::{Map, Number, Value};
 
@@ -115,6 +117,8 @@ impl ListQuery {
                 // A text that is no number is refused as a text.
                 "limit" | "before" => match text.parse::<u64>() {
                     Ok(number) => number.into(),
+                    // No process has so large a number.
+                    Err(error) if *error.kind() == IntErrorKind::PosOverflow => u64::MAX.into(),
                     Err(_) => text.into(),
                 },
                 _ => text.into(),
@@ -299,6 +303,8 @@ mod tests {
         };
         assert_eq!(ListQuery::from_pairs(pairs), Ok(expected));
         assert_eq!(ListQuery::from_pairs([]), Ok(ListQuery::default()));
+        let beyond = ListQuery::from_pairs([("before", "7779724737320985821184")]);
+        assert_eq!(beyond.map(|query| query.before), Ok(Some(u64::MAX)));
         let refused = |name, value| refused(ListQuery::from_pairs([(name, value)]));
         assert_eq!(refused("limit", "201"), "limit must be a whole number from 1 to 200, got 201");
         assert_eq!(refused("limit", "x"), "limit must be a whole number, got a string");

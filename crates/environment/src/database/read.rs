@@ -76,7 +76,7 @@ pub(super) fn list(
     most: usize,
     is_left_out: impl Fn(u64) -> bool,
 ) -> rusqlite::Result<Vec<ProcessRecord>> {
-    let before = query.before.map_or(i64::MAX, number);
+    let before = query.before.and_then(|before| i64::try_from(before).ok()).unwrap_or(i64::MAX);
     let mut found = Vec::new();
     let mut take = |row: &Row<'_>| -> rusqlite::Result<bool> {
         if !is_left_out(count(row.get(0)?)) {

@@ -267,6 +267,11 @@ async fn lists_have_processes_of_the_file_and_of_the_memory() {
     assert_eq!(listed(&second, query).await, (vec![5, 4, 3], Some(3)));
     let query = ListQuery { before: Some(3), ..query };
     assert_eq!(listed(&second, query).await, (vec![2, 1], None));
+    for before in [1 << 63, u64::MAX] {
+        let query = ListQuery { before: Some(before), ..ListQuery::default() };
+        let all = (vec![8, 7, 6, 5, 4, 3, 2, 1], None);
+        assert_eq!(listed(&second, query).await, all, "before {before}");
+    }
     let query = ListQuery { state: Some(Idle), ..ListQuery::default() };
     assert_eq!(listed(&second, query).await, (vec![6, 5, 4, 3, 2, 1], None));
     let query = ListQuery { state: Some(Queued), ..ListQuery::default() };

@@ -16,7 +16,7 @@ const CEILING = { timeout: 120_000 };
 const table = (name) => JSON.parse(readFileSync(new URL(`../../crates/notebook/tests/cases/${name}`, import.meta.url), 'utf8'));
 const cases = [...table('cells.json'), ...table('files.json')];
 
-/** What a notebook says of a kernel with that isolation. */
+/** The report of a notebook on a kernel with that isolation. */
 async function backend(isolation) {
   const probe = new Notebook({ py: { isolation } });
   const { py } = await probe.available();

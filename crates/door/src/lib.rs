@@ -172,7 +172,7 @@ pub fn ask(system: &dyn System, method: &str, args: &Value) -> Result<Value, Err
     system.ask(method, list(args))
 }
 
-/// What could be read; an error says what could not.
+/// The value that was read; an error names the place of one that cannot be.
 fn placed(place: &str, read: Result<Given, Error>) -> Result<Given, Error> {
     read.map_err(|error| Error::new(error.kind(), format!("{place}: {}", error.message())))
 }

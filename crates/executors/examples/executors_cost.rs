@@ -89,7 +89,7 @@ fn row(name: &str, [descriptors, threads, processes, bytes]: &Held) {
     println!("| {name} | {descriptors} | {threads} | {processes} | {} MB |", bytes / 1_000_000);
 }
 
-/// What this process has more with so many executors, each of which has run the code.
+/// The descriptors, threads and processes that so many executors add, each of which has run the code.
 fn held<E: CodeExecutor>(count: usize, make: &dyn Fn() -> E, code: &str) -> Held {
     let before = now();
     let executors: Vec<E> = (0..count).map(|_| make()).collect();

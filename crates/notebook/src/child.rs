@@ -42,7 +42,7 @@ impl<T> ChildFunction<T> {
     }
 }
 
-/// The options of [`Notebook::child`](crate::Notebook::child). What is left out is as in the notebook itself.
+/// The options of [`Notebook::child`](crate::Notebook::child). An option that is left out is as in the notebook itself.
 #[derive(Clone, Debug, Default)]
 pub struct ChildOptions {
     /// The tools that cells call as `tool.<name>(args)`.

@@ -203,7 +203,7 @@ mod tests {
             "...[hidden], [hidden]..."
         );
         assert_eq!(hide(&["schlüßelschlüßel"], "-üßelschlüßel!"), "-[hidden]!");
-        // What begins in one value and ends in another is one piece.
+        // A piece may begin in one value and end in another.
         assert_eq!(
             hide(&[value, "abcdef-0123456789"], "sk-live-0123456789abcdef-0123456789"),
             "[hidden]"

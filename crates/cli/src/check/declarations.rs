@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Map, Value as Json};
 
-/// The deepest nesting of a type. What is deeper is `any`.
+/// The deepest nesting of a type. Deeper types are `any`.
 const MOST_DEPTH: usize = 12;
 
 /// The most fields of an object's type. An object with more is a dictionary.

@@ -437,7 +437,7 @@ fn tables(sqlite: &rusqlite::Connection) -> rusqlite::Result<Vec<Table>> {
     Ok(tables)
 }
 
-/// What was read of a table, or `None` if its definition is broken: the virtual table reads one that was dropped, or its
+/// The reading of a table, or `None` if its definition is broken: the virtual table reads one that was dropped, or its
 /// module is not there.
 fn readable<T>(read: rusqlite::Result<T>) -> rusqlite::Result<Option<T>> {
     use rusqlite::Error::{SqlInputError, SqliteFailure};

@@ -36,7 +36,7 @@ pub(super) fn has(helper: &str) -> bool {
     HELPERS.contains(&helper)
 }
 
-/// What a cell asks for.
+/// The request of a cell.
 pub(super) enum Request {
     Read { path: String, lines: Lines, bytes: bool },
     Write { path: String, data: Vec<u8>, appends: bool },

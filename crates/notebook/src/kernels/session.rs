@@ -41,7 +41,7 @@ pub(crate) struct Kernels {
     py_lives: Arc<Lives>,
     is_closed: AtomicBool,
     session_id: String,
-    /// Who bounds their number and their time.
+    /// The registry that bounds their number and their time.
     registry: Place,
 }
 

@@ -81,7 +81,7 @@ pub(super) fn image(image: &Image) -> String {
     format!("{}, {}", line(&image.mime_type, 80), size(letters * 3 / 4))
 }
 
-/// What became of the state of a cell that failed.
+/// The sentence about the state of a cell that failed.
 pub(super) fn state(cell: &CellResult) -> Option<String> {
     let title = cell.language.title();
     match cell.state {

@@ -20,7 +20,7 @@ const RED: Style = AnsiColor::Red.on_default();
 const GREEN: Style = AnsiColor::Green.on_default();
 const YELLOW: Style = AnsiColor::Yellow.on_default();
 
-/// What stands before lines of code.
+/// The mark before lines of code.
 const CODE: &str = "│ ";
 
 /// The status events that are shown, and those of an expanded result.

@@ -1,4 +1,4 @@
-//! What is taken from a confined kernel, act by act, and what it needs.
+//! The rights that a confined kernel has lost, act by act, and those that it needs.
 //!
 //! Each row of [`TAKEN`] names something that is taken, and the acts that would succeed if it were not. Acts that anybody may
 //! do on any machine are done by a kernel with the rights of this process as well, or a row would show nothing.

@@ -66,7 +66,7 @@ impl Modules {
         }
     }
 
-    /// What the session needs before a cell with this code.
+    /// The modules that the session needs before a cell with this code.
     ///
     /// # Errors
     /// The reason why the cell cannot run: there are too many modules.

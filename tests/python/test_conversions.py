@@ -10,6 +10,7 @@ import asyncio
 import dataclasses
 import datetime
 import enum
+import json
 import uuid
 from collections.abc import Callable
 from decimal import Decimal
@@ -177,8 +178,20 @@ def test_subclasses_cross_as_their_base() -> None:
 
 
 def test_keys_are_converted_too() -> None:
-    value = {Color.RED: 1, datetime.date(2024, 5, 6): 2, IDENTITY: 3}
-    assert crossed(value, "[...x.keys()]") == ["red", "2024-05-06", str(IDENTITY)]
+    value = {Color.PAIR: 1, datetime.date(2024, 5, 6): 2, Level.HIGH: 3}
+    assert crossed(value, "[...x.keys()]") == [[1, "b"], "2024-05-06", 3]
+
+
+def test_keys_that_cross_as_texts_are_names() -> None:
+    noon = datetime.time(12)
+    value = {Color.RED: 1, datetime.date(2024, 5, 6): 2, IDENTITY: 3, noon: 4, "a": 5}
+    expected = {"red": 1, "2024-05-06": 2, str(IDENTITY): 3, "12:00:00": 4, "a": 5}
+    assert crossed(value) == expected
+    assert json.loads(crossed(value, "JSON.stringify(x)")) == expected
+    # Two keys of one text cannot both be names, and a moment is a Date.
+    assert crossed({Color.RED: 1, "red": 2}, "x instanceof Map") is True
+    moment = datetime.datetime(2024, 5, 6, tzinfo=UTC)
+    assert crossed({moment: 1}, "[x instanceof Map, [...x.keys()]]") == [True, [moment]]
 
 
 def test_identity_is_kept_also_around_a_circle() -> None:

@@ -11,7 +11,7 @@ use pyo3::{
     types::{IntoPyDict, PyDict, PyFloat, PyInt, PyString, PyTuple},
 };
 
-use super::classes::{Class, DATE, DECIMAL, ENUM, TIME, TIMEDELTA, UUID};
+use super::classes::{Class, DATE, DATETIME, DECIMAL, ENUM, TIME, TIMEDELTA, UUID};
 
 /// From here on not every integer is a number.
 const FIRST_UNSAFE: f64 = 9_007_199_254_740_992.0;
@@ -58,14 +58,8 @@ pub(super) fn convert<'py>(
     let class = value.get_type();
     // An exception of a metaclass counts as a missing attribute.
     let has = |name: &str| class.hasattr(name).unwrap_or(false);
-    if ENUM.has(value)? {
-        let member = value.getattr("_value_");
-        return call("reading its value", value.py(), member).map(Converted::Value);
-    }
-    for (known, method) in [(&DATE, "isoformat"), (&TIME, "isoformat"), (&UUID, "__str__")] {
-        if known.has(value)? {
-            return own(known, method, value).map(Converted::Value);
-        }
+    if let Some(plain) = plain(value)? {
+        return Ok(Converted::Value(plain));
     }
     if TIMEDELTA.has(value)? {
         return own(&TIMEDELTA, "total_seconds", value).map(Converted::Value);
@@ -97,6 +91,31 @@ pub(super) fn convert<'py>(
         return Err(Failure::Advised(".tolist()"));
     }
     Ok(Converted::Nothing)
+}
+
+/// The value of a member of an enum; the text of a date, a time and a UUID.
+fn plain<'py>(value: &Bound<'py, PyAny>) -> Result<Option<Bound<'py, PyAny>>, Failure> {
+    if ENUM.has(value)? {
+        let member = value.getattr("_value_");
+        return call("reading its value", value.py(), member).map(Some);
+    }
+    for (known, method) in [(&DATE, "isoformat"), (&TIME, "isoformat"), (&UUID, "__str__")] {
+        if known.has(value)? {
+            return own(known, method, value).map(Some);
+        }
+    }
+    Ok(None)
+}
+
+/// The text as which a key of a dict crosses, if it crosses as one.
+pub(super) fn key<'py>(key: &Bound<'py, PyAny>) -> Option<Bound<'py, PyAny>> {
+    if key.is_instance_of::<PyString>() {
+        return Some(key.clone());
+    }
+    // A moment crosses as a Date. A failure is told where the key itself is written.
+    let has_text = !DATETIME.has(key).unwrap_or(true);
+    let plain = has_text.then(|| plain(key).ok().flatten()).flatten();
+    plain.filter(|plain| plain.is_instance_of::<PyString>())
 }
 
 /// The entries of a dict that is no subclass and has text as keys.

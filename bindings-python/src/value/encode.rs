@@ -5,6 +5,8 @@
 //! memory alone bounds the depth. Objects without a counterpart cross as `convert` has it. The encoder may run the caller's code, such as the time zone of a datetime or the
 //! text of an exception. That code may change a container, so containers are read from a copy of their references.
 
+use std::collections::HashSet;
+
 use isolane::{
     ASYNC_FUNCTION, Refusal, Step, Value,
     value::{ErrorClass, ViewKind, Writer},
@@ -405,6 +407,10 @@ impl<'a, 'py> Encoder<'a, 'py> {
             is_object &= key.is_instance_of::<PyString>();
             items.extend([key, value]);
         }
+        if !is_object && let Some(named) = with_text_keys(&items)? {
+            items = named;
+            is_object = true;
+        }
         self.open(if is_object { Container::Object } else { Container::Map }, items);
         Ok(())
     }
@@ -564,6 +570,24 @@ impl Stop {
         }
         error
     }
+}
+
+/// The entries of a dict, all of whose keys cross as texts, with those texts; `None` for another dict, and for one in
+/// which two keys have the same text.
+fn with_text_keys<'py>(entries: &[Bound<'py, PyAny>]) -> PyResult<Option<Vec<Bound<'py, PyAny>>>> {
+    let mut named = Vec::with_capacity(entries.len());
+    let mut texts = HashSet::new();
+    for entry in entries.chunks_exact(2) {
+        let [key, value] = entry else { return Ok(None) };
+        let Some(name) = convert::key(key) else { return Ok(None) };
+        // The texts are compared, since a subclass may have a hash of its own.
+        let Ok(text) = name.cast::<PyString>() else { return Ok(None) };
+        if !texts.insert(utf16(text)?) {
+            return Ok(None);
+        }
+        named.extend([name, value.clone()]);
+    }
+    Ok(Some(named))
 }
 
 /// The members of a set, by the iteration of `class` and not of a subclass.

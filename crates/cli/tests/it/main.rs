@@ -21,3 +21,5 @@ mod run;
 mod serve;
 #[cfg(unix)]
 mod signals;
+#[cfg(unix)]
+mod terminal;

@@ -95,10 +95,10 @@ fn remedy(set: OptionSet, wish: Wish, spelling: Spelling) -> Option<String> {
              the task that awaits it"
                 .to_owned()
         }
-        (OptionSet::Session, Wish::TimeLimit, _) => {
+        (OptionSet::Session | OptionSet::Update, Wish::TimeLimit, _) => {
             format!("each cell has a time limit of its own: give '{timeout}' to its run or call")
         }
-        (OptionSet::Session, Wish::Signal, Spelling::Camel) => {
+        (OptionSet::Session | OptionSet::Update, Wish::Signal, Spelling::Camel) => {
             "each cell has a signal of its own: give 'signal' to its run or call".to_owned()
         }
         (OptionSet::Runtime, Wish::TimeLimit, _) => format!(
@@ -123,6 +123,14 @@ mod tests {
             let [camel, snake] = hint(OptionSet::Run, key);
             assert!(camel.ends_with("run a cell of a session, which has 'timeoutMs'"), "{camel}");
             assert!(snake.ends_with("run a cell of a session, which has 'timeout_ms'"), "{snake}");
+        }
+    }
+
+    #[test]
+    fn a_session_and_its_update_name_the_option_of_a_cell() {
+        for set in [OptionSet::Session, OptionSet::Update] {
+            let said = "each cell has a time limit of its own: give 'timeoutMs' to its run or call";
+            assert_eq!(hint(set, "timeoutMs")[0], said);
         }
     }
 

@@ -58,7 +58,16 @@ pub(super) fn word(
     // The engine's place is that of a name before the pattern, on whichever line.
     let patterns = matches!(failure, Failure::Destructure | Failure::Iterate);
     let on_one_line = possible.iter().all(|(_, position)| position.line == first.1.line);
-    (patterns && on_one_line).then_some((None, first.1))
+    let either = if *failure == Failure::Iterate { either(&possible) } else { None };
+    (patterns && on_one_line).then_some((either, first.1))
+}
+
+/// Both messages, where there are two.
+fn either(possible: &[(Option<String>, Position)]) -> Option<String> {
+    match possible {
+        [(Some(first), _), (Some(second), _)] => Some(format!("{first}, or {second}")),
+        _ => None,
+    }
 }
 
 fn judge(values: &Values<'_>, failure: &Failure, message: &str, act: &Act) -> Verdict {

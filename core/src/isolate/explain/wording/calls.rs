@@ -226,9 +226,10 @@ pub(super) fn builtin(
         _ if text == "RegExp" => {
             Verdict::Possible(Some(format!("invalid regular expression: {message}")))
         }
-        _ if message.contains(text.as_str()) || message == "eval is not supported" => {
-            Verdict::Possible(None)
-        }
+        "eval is not supported" => Verdict::Possible(Some(format!(
+            "{text} is not supported; code cannot be made from text here"
+        ))),
+        _ if message.contains(text.as_str()) => Verdict::Possible(None),
         _ => Verdict::Possible(Some(format!("{text}: {message}"))),
     }
 }

@@ -144,9 +144,19 @@ def joined(text: str) -> str:
     return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "surrogatepass")
 
 
-@pytest.mark.parametrize("first", ["a", "\U0001f600", "\udc00"])
-@pytest.mark.parametrize("body", ["a", "\u00e9", "\u20ac", "\ud83d"])
-@pytest.mark.parametrize("last", ["a", "\u00ff", "\U00010000", "\ude00"])
+FIRST = ["a", "\U0001f600", "\udc00"]
+BODY = ["a", "\u00e9", "\u20ac", "\ud83d"]
+LAST = ["a", "\u00ff", "\U00010000", "\ude00"]
+
+# Each body with each first; each last comes with three of the bodies.
+LONG_TEXTS = [
+    (first, body, LAST[(at + number) % len(LAST)])
+    for at, first in enumerate(FIRST)
+    for number, body in enumerate(BODY)
+]
+
+
+@pytest.mark.parametrize(("first", "body", "last"), LONG_TEXTS)
 def test_a_long_text_is_what_it_was(first: str, body: str, last: str) -> None:
     text = first + body * (LONG + 7) + last
     result = isolane.run_code_sync("export default x", globals={"x": text}).result

@@ -4,6 +4,7 @@
 // with the functions and promises of the session.
 
 import type { CellExecutionResult, CodeExecutionResult } from '../index.js';
+import { bridge, native } from './bridge.js';
 import type { RunContext } from './current.js';
 import type { MessageReader } from './message-reader.js';
 import { Reports } from './reports.js';
@@ -22,6 +23,8 @@ export class Cell extends Run {
   declare sandbox: SessionSandbox;
   private cell = 0;
   private madeThrows: Throws | undefined;
+  /** Starts of host functions that came after `terminate`. Whether the cell is undone shows at its end. */
+  private late: (() => void)[] = [];
 
   constructor(sandbox: SessionSandbox, sink: Function | undefined, reports: Reports, resolve: Resolve) {
     super(sandbox, sink ?? sandbox.sink, reports, resolve);
@@ -46,8 +49,24 @@ export class Cell extends Run {
     return named('Error', 'the cell has settled');
   }
 
+  protected override start(fn: number, promise: number, ok: boolean, args: unknown): void {
+    const start = (): void => super.start(fn, promise, ok, args);
+    if (this.isTerminated && this.running && native.running(bridge, this.number)) this.late.push(start);
+    else start();
+  }
+
+  /** A call for which a cell does not wait is a call of the session. */
+  protected override get refusesStarts(): boolean {
+    return false;
+  }
+
   protected override endSandbox(result?: CodeExecutionResult): void {
-    if (result !== undefined) this.sandbox.settles(this.cell, result as CellExecutionResult);
+    if (result === undefined) return;
+    const { session } = result as CellExecutionResult;
+    this.sandbox.settles(this.cell, result as CellExecutionResult);
+    const { late } = this;
+    this.late = [];
+    if (session === 'kept') for (const start of late) start();
   }
 
   /** Its calls belong to the session, unless the session is as if the cell had not been. */
@@ -59,6 +78,7 @@ export class Cell extends Run {
 
   protected override letGo(): void {
     super.letGo();
+    this.late = [];
     this.madeThrows = undefined;
     (this as Run).sandbox = NONE;
   }

@@ -1,7 +1,8 @@
 // One run, on the thread that started it.
 //
 // In: the events of its sandbox. Out: answers, the reports so far and the result. Host functions run here, in the
-// asynchronous context of the `runCode` call. No host function starts after a call of `terminate`.
+// asynchronous context of the `runCode` call. No host function of a run starts after a call of `terminate`. Calls for
+// which a cell does not wait are calls of its session: they start unless the cell is undone.
 
 import { types } from 'node:util';
 
@@ -143,27 +144,37 @@ export class Run implements Owners {
 
   /** The sandbox called an asynchronous host function and continues. `isOld`: the run may have been ended since. */
   asyncCalled(fn: number, promise: number, reader: MessageReader, isOld: boolean): void {
-    if (isOld && !this.startsCalls()) {
+    if ((isOld || this.terminating) && !this.startsCalls()) {
       reader.skip(this);
       return;
     }
     const { isLarge } = reader;
     reader.read(this, 'arguments', (ok, args) => {
       // The same for the time in which the arguments were read.
-      if (!this.sandbox.running || (isLarge && !this.startsCalls())) return;
-      this.throws.isCalled();
-      this.inContext(() => {
-        let answer: Promise<unknown>;
-        try {
-          if (!ok) throw args;
-          // A compromised worker may start a function that is not asynchronous and returns any value.
-          answer = Promise.resolve(this.invoke(this.sandbox.called(fn), args as unknown[]));
-        } catch (thrown) {
-          answer = Promise.reject(thrown);
-        }
-        this.sandbox.promises.watch(promise, answer, fn);
-      });
+      if (!this.sandbox.running || ((isLarge || this.terminating) && !this.startsCalls())) return;
+      this.start(fn, promise, ok, args);
     });
+  }
+
+  /** Starts an asynchronous host function. If not `ok`, the arguments could not be read, and `args` says why. */
+  protected start(fn: number, promise: number, ok: boolean, args: unknown): void {
+    this.throws.isCalled();
+    this.inContext(() => {
+      let answer: Promise<unknown>;
+      try {
+        if (!ok) throw args;
+        // A compromised worker may start a function that is not asynchronous and returns any value.
+        answer = Promise.resolve(this.invoke(this.sandbox.called(fn), args as unknown[], this.refusesStarts));
+      } catch (thrown) {
+        answer = Promise.reject(thrown);
+      }
+      this.sandbox.promises.watch(promise, answer, fn);
+    });
+  }
+
+  /** Whether calls for which the sandbox does not wait are refused. */
+  protected get refusesStarts(): boolean {
+    return this.terminating;
   }
 
   /** Whether calls start for which the sandbox does not wait. Nobody waits for their answers once the run was ended. */
@@ -283,8 +294,8 @@ export class Run implements Owners {
     return this.context;
   }
 
-  protected invoke(fn: Function | undefined, args: unknown[]): unknown {
-    if (this.terminating || fn === undefined) throw this.ended();
+  protected invoke(fn: Function | undefined, args: unknown[], refuses = this.terminating): unknown {
+    if (refuses || fn === undefined) throw this.ended();
     // With `Reflect.apply`: spreading tens of thousands of arguments through another call would overflow the stack.
     return Reflect.apply(fn, undefined, args);
   }

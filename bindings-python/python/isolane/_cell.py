@@ -54,9 +54,17 @@ class Cell(Run):
     def place(self) -> int:
         return self._place
 
+    def refuses(self, is_start: bool) -> bool:
+        # A call for which a cell does not wait is a call of the session.
+        return self.terminating and not is_start
+
+    def is_undecided(self) -> bool:
+        # Such a call starts unless the cell is undone, which shows at the end of the cell.
+        return self.terminating and not self.has_ended and self.remote.running()
+
     def begins(self) -> bool:
         self._promises.beginning -= 1
-        if self.terminating or self._is_undone or self.is_over:
+        if self._is_undone or self.is_over:
             return False
         return not self.was_ended()
 
@@ -83,6 +91,8 @@ class Cell(Run):
     # Events.
 
     def is_ready(self, event: Event) -> bool:
+        if event[1] == "start" and self.is_undecided():
+            return False
         # These may belong to another loop, which reads them itself.
         return event[1] in ("function", "promise") or super().is_ready(event)
 

@@ -1,8 +1,9 @@
 """One run, on the event loop that started it.
 
 In: the events of its sandbox. Out: answers, the reports so far and the result. Host functions run
-on the loop, in a copy of the context of the `run_code` call. No host function starts after a call
-of `terminate`.
+on the loop, in a copy of the context of the `run_code` call. No host function of a run starts after
+a call of `terminate`. Calls for which a cell does not wait are calls of its session: they start
+unless the cell is undone.
 """
 
 from __future__ import annotations
@@ -217,6 +218,14 @@ class Run:
     def was_ended(self) -> bool:
         """Whether somebody or a limit has ended it: no host function of it starts any more."""
         return self.remote.was_ended()
+
+    def refuses(self, _: bool) -> bool:
+        """Whether calls are refused: those for which the sandbox does not wait, or the others."""
+        return self.terminating
+
+    def is_undecided(self) -> bool:
+        """Whether it shows later if calls start for which the sandbox does not wait."""
+        return False
 
     def begins(self) -> bool:
         """Whether a coroutine of the host may begin. Its task asks in its first step."""
@@ -433,7 +442,8 @@ class Run:
             self.fork(own_thread=False)
 
     def _invoke(self, number: int, message: Message, promise: int | None = None) -> Any:
-        function = None if self.terminating else self.remote.function(number, promise)
+        refuses = self.refuses(promise is not None)
+        function = None if refuses else self.remote.function(number, promise)
         if function is None:
             raise RuntimeError(SETTLED)
         return self.context.copy().run(function, *message.read(self))

@@ -6,7 +6,8 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 
 const LANGUAGES = { ts: 'typescript', js: 'javascript' };
-const STEPS = ['update', 'names', 'fork', 'reset', 'close', 'closeRuntime', 'asked', 'answer', 'callKept', 'terminate', 'reports',
+const STEPS = ['update', 'names', 'fork', 'reset', 'close', 'closeRuntime', 'asked', 'answer', 'callKept', 'terminate',
+  'terminateLate', 'reports',
   'expectReports', 'expectRunning', 'turns', 'stats'];
 
 /** All cases below `folder`, in the order of file names and of headings. */

@@ -64,6 +64,12 @@ async def take(stage: Stage, step: dict[str, Json]) -> None:
                 await turn()
         case {"stats": stats}:
             await expect_stats(stage, stats)
+        case {"terminateLate": reason, "cell": name}:
+            # No turn of the event loop passes, so the loop has not learned of the end.
+            assert stage.runtime is not None
+            while not any(stage.runtime.stats().settled.values()):
+                time.sleep(0.001)  # noqa: ASYNC251
+            stage.cells[name].terminate(Values({}).untag(reason))
         case _:
             await take_on_cell(stage.cells[step["cell"]], step)
 

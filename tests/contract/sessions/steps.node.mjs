@@ -51,6 +51,11 @@ const STEPS = {
     if (terminate === null) cell.terminate();
     else cell.terminate(untag(terminate, {}));
   },
+  async terminateLate({ terminateLate }, stage, _, cell) {
+    // No turn of the event loop passes, so the thread has not learned of the end.
+    while (!Object.values(stage.runtime.stats().settled).some((count) => count > 0)) Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 1);
+    cell.terminate(untag(terminateLate, {}));
+  },
   async reports({ reports }, stage, _, cell) {
     while (cell.running && cell.reports.length < reports) await turn();
     assert.ok(cell.reports.length >= reports, 'the cell settled before that many reports');

@@ -2,7 +2,7 @@
 //!
 //! In: a step, as the README of the table lists them. Out: nothing, or what differs.
 
-use std::rc::Rc;
+use std::{rc::Rc, time::Duration};
 
 use isolane::{Error, Stats};
 use serde_json::{Map, Value as Json};
@@ -196,6 +196,17 @@ fn cell_step(
     let cell = names.cell(step["cell"].as_str().unwrap_or_default())?;
     match what {
         "terminate" => {
+            let reason = Values::new(&mut stage.tables).value(said).as_text();
+            stage.cells[cell].handle.terminate(reason.as_deref());
+            Ok(())
+        }
+        "terminateLate" => {
+            let settled = |stats: Stats| {
+                stats.success + stats.error + stats.memory + stats.terminated + stats.link_error
+            };
+            while settled(stage.runtime.stats()) == 0 {
+                std::thread::sleep(Duration::from_millis(1));
+            }
             let reason = Values::new(&mut stage.tables).value(said).as_text();
             stage.cells[cell].handle.terminate(reason.as_deref());
             Ok(())

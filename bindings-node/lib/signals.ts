@@ -8,7 +8,8 @@ import type { AbortSignalLike } from '../index.js';
 class Watch {
   readonly watchers = new Set<() => void>();
   readonly listener = (): void => {
-    const watchers = [...this.watchers];
+    // From the last on: cells that wait behind the first one are ended before its end lets them run.
+    const watchers = [...this.watchers].reverse();
     this.watchers.clear();
     for (const aborted of watchers) aborted();
   };

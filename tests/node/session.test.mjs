@@ -381,6 +381,22 @@ test('one signal ends as many cells as there are, and warns of nothing', async (
   await session.close();
 });
 
+test('cells of one signal that wait behind others are ended before they begin', async () => {
+  const session = new Session({ globals: { wait: () => new Promise(() => {}) } });
+  await session.run('let ran = 0');
+  const controller = new AbortController();
+  const { signal } = controller;
+  const first = session.run('await wait()', { signal });
+  const cells = Array.from({ length: 5_000 }, () => session.run('ran += 1', { signal }));
+  controller.abort();
+  for (const { status, session: state } of await Promise.all([first, ...cells])) {
+    assert.equal(status, 'terminated');
+    assert.ok(state === 'kept' || state === 'rolledBack');
+  }
+  assert.equal((await session.run('ran')).result, 0);
+  await session.close();
+});
+
 test('a signal that refuses its listener ends the cell that nobody gets', async () => {
   const signal = {
     aborted: false,

@@ -22,9 +22,6 @@ use crate::{
 const MODULE: [&str; 2] = ["export default async(", ")=>{"];
 const SCRIPT: [&str; 2] = ["    0,async function(", "){  "];
 
-/// Texts that may mean something else in the function of a script, or nothing.
-const OF_MODULES: [&str; 5] = ["meta", "arguments", "<!--", "-->", "\\u"];
-
 /// The name under which cells are compiled, behind the mark that no text has.
 const ANY: &str = "cell";
 
@@ -35,7 +32,7 @@ pub(in crate::isolate) fn load_script(
     cell: &CompiledCell,
     name: &str,
 ) -> Option<Outcome<Local>> {
-    let (parameter, rest) = script_of(cell.module.code())?;
+    let (parameter, rest) = parts_of(cell)?;
     let script = || [SCRIPT[0], parameter, SCRIPT[1], rest].concat();
     let cx = state.realm().cx;
     let kind = sys::JS_EVAL_TYPE_GLOBAL | sys::JS_EVAL_FLAG_STRICT;
@@ -53,10 +50,9 @@ pub(in crate::isolate) fn module_bytecode(
 }
 
 /// The parameter, and the text behind it, if the text means the same in a script.
-fn script_of(text: &str) -> Option<(&str, &str)> {
-    let (parameter, rest) = text.strip_prefix(MODULE[0])?.split_once(MODULE[1])?;
-    let differs = OF_MODULES.iter().any(|part| rest.contains(part));
-    (!differs).then_some((parameter, rest))
+fn parts_of(cell: &CompiledCell) -> Option<(&str, &str)> {
+    let text = cell.module.code().strip_prefix(MODULE[0]);
+    text.filter(|_| !cell.plan.is_of_module)?.split_once(MODULE[1])
 }
 
 /// The bytecode of a cell with that name, compiled once for all cells of that text.
@@ -133,15 +129,54 @@ fn name_entry(name: &str) -> Option<Vec<u8>> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::{data::source::Language, modules::compile::cell::compile_cell};
 
     #[test]
     fn a_script_has_the_places_of_the_module() {
         for (module, script) in MODULE.iter().zip(SCRIPT) {
             assert_eq!(module.len(), script.len());
         }
-        let text = "export default async($p)=>{let $v,$d;$v=(1);$p[1]=$v}";
-        assert_eq!(script_of(text), Some(("$p", "let $v,$d;$v=(1);$p[1]=$v}")));
-        assert_eq!(script_of(&text.replace('1', "import.meta")), None);
+    }
+
+    #[test]
+    fn only_code_that_means_something_else_stays_a_module() {
+        let cell = |text: &str| compile_cell(text, Language::TypeScript, &[], usize::MAX);
+        let has_parts = |text: &str| {
+            let cell = cell(text).unwrap_or_else(|error| panic!("{text}: {}", error.message));
+            parts_of(&cell).is_some()
+        };
+        let scripts = [
+            "1",
+            "'metadata arguments <!-- --> => \\u0041'",
+            "`metadata ${'<!--'} -->`",
+            "const metadata = { meta: 1, arguments: 2 }; metadata.arguments",
+            "/* import.meta */ // arguments <!--",
+            "function f() { return (() => arguments.length)() } f(1)",
+            "({ f() { return arguments }, get g() { return arguments } })",
+            "class C { constructor() { arguments } static m() { return arguments[0] } }",
+            "let a = 1; a-->0",
+            "let a = 1, b = 1; a < !--b",
+            "const \\u0061 = 1; \\u0061",
+            "/<!--/.test('x')",
+            "1 <<!--[0][0]",
+        ];
+        for text in scripts {
+            assert!(has_parts(text), "{text}");
+        }
+        let modules = [
+            "import.meta",
+            "(() => import.meta)()",
+            "function f() { return import.meta }",
+            "typeof arguments",
+            "() => () => arguments",
+            "\\u0061rguments",
+            "class C { [arguments]() {} }",
+            "let a = 1, b = 1; a<!--b",
+            "let a = 1, b = 1; a<!--b < 1",
+        ];
+        for text in modules {
+            assert!(!has_parts(text), "{text}");
+        }
     }
 
     #[test]

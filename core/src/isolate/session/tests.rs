@@ -137,6 +137,25 @@ fn long_cells_of_which_nothing_lives_leave_room_for_more() {
 }
 
 #[test]
+fn words_of_modules_in_texts_keep_no_cell() {
+    let mut cells = Cells::open();
+    cells.text("let n = 0");
+    let filler = "x".repeat(4_000);
+    let words = ["metadata", "arguments", "\\u0041", "=>", "<!--", "-->"];
+    let mut early = 0;
+    for round in 0..600 {
+        let word = words[round % words.len()];
+        cells.text(&format!("n += '{word} {round} {filler}'.length > 0 ? 1 : 0"));
+        if round == 100 {
+            early = cells.isolate.peak_bytes(0);
+        }
+    }
+    let late = cells.isolate.peak_bytes(0);
+    texts(&mut cells, &[("n", "600")]);
+    assert!(late < early + (200 << 10), "{early} {late}");
+}
+
+#[test]
 fn a_module_that_the_engine_refuses_is_refused_again() {
     let modules = [
         ("./a.js", "import './b.js'; export const a = 1"),

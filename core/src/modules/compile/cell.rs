@@ -57,6 +57,8 @@ pub(crate) struct CellPlan {
     pub(crate) imports: Vec<usize>,
     /// The source of the value, unless the cell returns.
     pub(crate) value: CellValue,
+    /// Whether the text means something else in the function of a script, or nothing.
+    pub(crate) is_of_module: bool,
 }
 
 /// A name that a cell declares at its top level.
@@ -141,7 +143,7 @@ impl CellPlan {
 
 impl Default for CellPlan {
     fn default() -> Self {
-        Self { names: Vec::new(), imports: Vec::new(), value: CellValue::None }
+        Self { names: Vec::new(), imports: Vec::new(), value: CellValue::None, is_of_module: false }
     }
 }
 

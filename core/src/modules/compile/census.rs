@@ -19,9 +19,9 @@ use oxc_ast::{
 };
 use oxc_ast_visit::{Visit, walk};
 use oxc_semantic::Stats;
-use oxc_span::Span;
+use oxc_span::{GetSpan, Span};
 use oxc_syntax::{
-    operator::UnaryOperator,
+    operator::{BinaryOperator, UnaryOperator},
     scope::{ScopeFlags, ScopeId},
 };
 use rustc_hash::FxHashSet;
@@ -85,6 +85,11 @@ pub(super) struct Census<'a> {
     exports: Vec<&'a str>,
     /// The first import or export that is not at the top, and its keyword.
     misplaced: Option<(&'static str, u32)>,
+    text: &'a str,
+    /// Functions around that have `arguments` of their own.
+    functions: u64,
+    /// Whether the text means something else in the function of a script, or nothing.
+    is_of_module: bool,
 }
 
 /// A scope around the place that is visited.
@@ -108,7 +113,7 @@ struct Class<'a> {
 impl<'a> Census<'a> {
     pub(super) fn of(program: &Program<'a>) -> Self {
         let names = (program.source_text.len() >= LONG).then(FxHashSet::default);
-        let mut census = Self { names, ..Self::default() };
+        let mut census = Self { names, text: program.source_text, ..Self::default() };
         census.visit_program(program);
         let nodes = u64::from(census.stats.nodes);
         census.spend(census.inner_exports.saturating_mul(nodes));
@@ -116,6 +121,18 @@ impl<'a> Census<'a> {
             census.unknown_exports(program);
         }
         census
+    }
+
+    /// Whether the text means something else in the function of a script, or nothing: it has `import.meta`, `arguments` that
+    /// belong to no function of its own, or `<!--`, which begins a comment there.
+    pub(super) fn is_of_module(&self) -> bool {
+        self.is_of_module
+    }
+
+    /// Whether the operator of a comparison begins with `<!--`.
+    fn begins_comment(&self, right: usize) -> bool {
+        let operator = right.checked_sub(1);
+        operator.and_then(|at| self.text.get(at..)).is_some_and(|rest| rest.starts_with("<!--"))
     }
 
     /// Whether the analysis may take too long for a text of so many bytes.
@@ -295,6 +312,7 @@ impl<'a> Visit<'a> for Census<'a> {
                 self.suspects += 1;
             }
             AstKind::Function(function) => {
+                self.functions += 1;
                 if let Some(id) = &function.id {
                     self.declare(&id.name, self.scope().number);
                 }
@@ -310,10 +328,16 @@ impl<'a> Visit<'a> for Census<'a> {
                 });
                 self.suspects += u64::from(octal);
             }
-            AstKind::WithStatement(_)
-            | AstKind::MethodDefinition(_)
-            | AstKind::ImportMeta(_)
-            | AstKind::NewTarget(_) => self.suspects += 1,
+            AstKind::BinaryExpression(binary) if binary.operator == BinaryOperator::LessThan => {
+                self.is_of_module |= self.begins_comment(binary.right.span().start as usize);
+            }
+            AstKind::ImportMeta(_) => {
+                self.is_of_module = true;
+                self.suspects += 1;
+            }
+            AstKind::WithStatement(_) | AstKind::MethodDefinition(_) | AstKind::NewTarget(_) => {
+                self.suspects += 1
+            }
             AstKind::ImportDeclaration(import) => self.place("import", import.span),
             AstKind::ExportDeclaration(export) => self.place("export", export.span),
             AstKind::ExportNamedDeclaration(export) => self.place("export", export.span),
@@ -334,6 +358,7 @@ impl<'a> Visit<'a> for Census<'a> {
                 self.labels.pop();
             }
             AstKind::TSModuleBlock(_) => self.namespaces -= 1,
+            AstKind::Function(_) => self.functions -= 1,
             AstKind::Class(_) => self.leave_class(),
             _ => {}
         }
@@ -378,6 +403,7 @@ impl<'a> Visit<'a> for Census<'a> {
         self.stats.references += 1;
         self.qualify(&id.name);
         self.spend(self.depth() * (self.parameters + 1));
+        self.is_of_module |= self.functions == 0 && id.name.as_str() == "arguments";
         if matches!(id.name.as_str(), "arguments" | "eval" | "await" | "yield") {
             self.spend(self.nodes);
             self.suspects += 1;

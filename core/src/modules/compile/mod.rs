@@ -258,10 +258,11 @@ impl Compilation<'_> {
             let code = || code(self.wrapped(&program, end, blanks()));
             record.map(|record| (record, code(), None))
         };
-        let (record, code, plan) =
+        let (record, code, mut plan) =
             compiled.map_err(|failure| self.explain(failure, &program, takes_bytes, &mut lines))?;
         let mut takes_bytes = takes_bytes;
-        if let Some(plan) = &plan {
+        if let Some(plan) = &mut plan {
+            plan.is_of_module = census.is_of_module();
             takes_bytes =
                 takes_bytes.saturating_add(plan.size_bytes() + code.added_bytes(self.text));
             if takes_bytes > self.room_bytes {

@@ -108,6 +108,6 @@ impl<'a> Cell<'a> {
         let declared =
             |Found { name, kind, import, .. }| Declared { name: str::to_owned(name), kind, import };
         let names = self.names.into_iter().map(declared).collect();
-        Ok(CellPlan { names, imports: self.imports, value: self.value })
+        Ok(CellPlan { names, imports: self.imports, value: self.value, is_of_module: false })
     }
 }

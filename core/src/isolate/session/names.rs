@@ -193,8 +193,11 @@ impl State {
     /// Notes the kind of a declaration.
     fn note_kind(&self, session: &Session, name: &str, kind: NameKind) {
         let mut declared = session.declared.borrow_mut();
-        if declared.kind(name) != Some(kind) {
+        let known = declared.kind(name);
+        if known.is_none() {
             self.keep(size_of::<(Arc<str>, NameKind)>() + name.len());
+        }
+        if known != Some(kind) {
             Arc::make_mut(&mut declared).declare(name, kind);
         }
     }

@@ -156,6 +156,23 @@ fn words_of_modules_in_texts_keep_no_cell() {
 }
 
 #[test]
+fn a_name_that_is_declared_anew_leaves_nothing() {
+    let mut cells = Cells::open();
+    let name = "n".repeat(1_000);
+    let mut early = 0;
+    for round in 0..600 {
+        let kind = ["let", "const", "var"][round % 3];
+        cells.text(&format!("{kind} {name} = {round}"));
+        if round == 100 {
+            early = cells.isolate.peak_bytes(0);
+        }
+    }
+    let late = cells.isolate.peak_bytes(0);
+    texts(&mut cells, &[(&name, "599")]);
+    assert!(late < early + (100 << 10), "{early} {late}");
+}
+
+#[test]
 fn a_module_that_the_engine_refuses_is_refused_again() {
     let modules = [
         ("./a.js", "import './b.js'; export const a = 1"),

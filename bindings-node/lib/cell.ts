@@ -45,6 +45,10 @@ export class Cell extends Run {
     return this.cell;
   }
 
+  protected override get receiver(): number {
+    return this.cell;
+  }
+
   override ended(): Error {
     return named('Error', 'the cell has settled');
   }

@@ -23,7 +23,7 @@ export class HostSessions {
 
   constructor(options: Bag) {
     const session = readSessionOptions(options);
-    this.#template = new SessionSandbox(null, session.report);
+    this.#template = new SessionSandbox(null, session.report, session.interleave);
     const encoder = borrowEncoder();
     try {
       writeSession(encoder, session, this.#template);

@@ -30,6 +30,8 @@ export class Promises {
   private theirs = new Map<number, Waiting>();
   /** The numbers of own promises whose completions have not been sent to the sandbox. */
   protected readonly numbers = new Map<Promise<unknown>, number>();
+  /** The places of the cells to which alone own promises were given. */
+  protected readonly receivers = new Map<Promise<unknown>, number>();
   /** Own promises whose completions have been sent. */
   private readonly sent = new WeakSet<Promise<unknown>>();
   protected given = 0;
@@ -41,10 +43,14 @@ export class Promises {
   /** The number of a promise of the host, which the host function `fn` returned. */
   number(promise: Promise<unknown>, fn: number): number {
     const known = this.numbers.get(promise);
-    if (known !== undefined) return known;
+    if (known !== undefined) {
+      if (this.receivers.get(promise) !== this.sandbox.receiver) this.receivers.delete(promise);
+      return known;
+    }
     this.given += 1;
     const number = this.given;
     this.numbers.set(promise, number);
+    this.receives(promise);
     // Promises that resolve to each other are sent again and again, so each repeat waits for a turn.
     if (this.sent.has(promise)) setImmediate(() => this.watch(number, promise, fn));
     else this.watch(number, promise, fn);
@@ -62,6 +68,31 @@ export class Promises {
     watch(promise, watcher);
   }
 
+  /** Watches the answer of an asynchronous call, as {@link watch}. */
+  watchAnswer(number: number, answer: Promise<unknown>, fn: number): void {
+    if (!this.numbers.has(answer)) this.receives(answer);
+    this.watch(number, answer, fn);
+  }
+
+  /** Notes the cell that receives a promise now. */
+  private receives(promise: Promise<unknown>): void {
+    const { receiver } = this.sandbox;
+    if (receiver !== 0) this.receivers.set(promise, receiver);
+  }
+
+  /** Forgets own promises that were given to such cells alone: the sandbox has them no more. */
+  takeBack(isLost: (cell: number) => boolean): void {
+    for (const watcher of this.watchers) {
+      const { promise } = watcher;
+      const cell = promise === undefined ? undefined : this.receivers.get(promise);
+      if (promise === undefined || cell === undefined || !isLost(cell)) continue;
+      this.watchers.delete(watcher);
+      this.numbers.delete(promise);
+      this.receivers.delete(promise);
+      watcher.end();
+    }
+  }
+
   /** The reference to this that a promise of the host holds. */
   protected reference(): Reference {
     return this;
@@ -75,10 +106,13 @@ export class Promises {
   send(watcher: Watcher, ok: boolean, value: unknown, promise: Promise<unknown>): void {
     const { number, fn } = watcher;
     // The completion may contain the promise itself, so the promise keeps its number until that is sent.
-    const thrown = complete(this.sandbox, fn, ok, value, (...message) => native.settlePromise(bridge, this.sandbox.number, number, ...message));
+    const send = (): unknown =>
+      complete(this.sandbox, fn, ok, value, (...message) => native.settlePromise(bridge, this.sandbox.number, number, ...message));
+    const thrown = this.sandbox.gives(this.receivers.get(promise) ?? 0, send);
     this.sandbox.throws.keepOfPromise(number, thrown);
     this.watchers.delete(watcher);
     this.numbers.delete(promise);
+    this.receivers.delete(promise);
     this.sent.add(promise);
   }
 
@@ -125,6 +159,7 @@ export class Promises {
     this.theirs = new Map();
     this.watchers = new Set();
     this.numbers.clear();
+    this.receivers.clear();
     forEach(watchers, (watcher) => watcher.end());
     forEach(theirs.values(), ({ reject }) => reject(this.sandbox.ended()));
   }
@@ -138,7 +173,7 @@ interface Reference {
 /** A sandbox's interest in a promise of the host: all that the promise holds of the sandbox. */
 class Watcher {
   private promises: Reference | undefined;
-  private promise: Promise<unknown> | undefined;
+  promise: Promise<unknown> | undefined;
   readonly number: number;
   /** The number of the host function that returned the promise. */
   readonly fn: number;

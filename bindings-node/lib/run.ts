@@ -53,6 +53,11 @@ export class Run implements Owners {
     return 0;
   }
 
+  /** The place of the cell that receives answers; 0 if the whole session does. */
+  protected get receiver(): number {
+    return 0;
+  }
+
   get throws(): Throws {
     return this.sandbox.throws;
   }
@@ -168,7 +173,7 @@ export class Run implements Owners {
       } catch (thrown) {
         answer = Promise.reject(thrown);
       }
-      this.sandbox.promises.watch(promise, answer, fn);
+      this.sandbox.gives(this.receiver, () => this.sandbox.promises.watchAnswer(promise, answer, fn));
     });
   }
 
@@ -276,7 +281,8 @@ export class Run implements Owners {
           value = thrown;
         }
       }
-      this.throws.keepOfCall(number, complete(this.sandbox, fn, answered, value, (...message) => native.reply(bridge, call, ...message)));
+      const reply = (): unknown => complete(this.sandbox, fn, answered, value, (...message) => native.reply(bridge, call, ...message));
+      this.throws.keepOfCall(number, this.sandbox.gives(this.receiver, reply));
     });
   }
 

@@ -141,7 +141,7 @@ export class SandboxFunctions {
     const encoder = borrowEncoder();
     try {
       encoder.begin(this.sandbox);
-      encoder.value(args, 'arguments');
+      this.sandbox.gives(0, () => encoder.value(args, 'arguments'));
       this.callsMade += 1;
       this.calls.set(this.callsMade, pending);
       native.callFunction(bridge, this.sandbox.number, number, this.callsMade, encoder.bytes, encoder.at, encoder.blobs);

@@ -74,7 +74,17 @@ export class Sandbox implements Numbering {
   // Numbering, for the encoder.
 
   hostFunction(fn: Function, name: string): number {
-    return this.hostFunctions.number(fn, name);
+    return this.hostFunctions.number(fn, name, this.receiver);
+  }
+
+  /** The place of the cell that receives what crosses now; 0 for a run, or for the whole session. */
+  get receiver(): number {
+    return 0;
+  }
+
+  /** Gives what crosses in `act` to the cell at that place. */
+  gives<T>(_place: number, act: () => T): T {
+    return act();
   }
 
   answerOf(fn: number): string {

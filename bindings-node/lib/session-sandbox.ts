@@ -33,10 +33,28 @@ export class SessionSandbox extends Sandbox {
   private readonly contexts = new KeptContexts();
   /** The place of the latest cell in the order of their calls. */
   private cells = 0;
+  private receiving = 0;
+  private readonly interleaves: boolean;
 
-  constructor(owner: Owner | null, sink: Function | undefined) {
+  constructor(owner: Owner | null, sink: Function | undefined, interleaves: boolean) {
     super(owner);
     this.sink = sink;
+    this.interleaves = interleaves;
+  }
+
+  override get receiver(): number {
+    return this.receiving;
+  }
+
+  override gives<T>(place: number, act: () => T): T {
+    // A getter of a value may give others something meanwhile.
+    const outer = this.receiving;
+    this.receiving = place;
+    try {
+      return act();
+    } finally {
+      this.receiving = outer;
+    }
   }
 
   override get promises(): SessionPromises {
@@ -65,8 +83,11 @@ export class SessionSandbox extends Sandbox {
 
   /** The cell at that place has settled. */
   settles(cell: number, { session }: CellExecutionResult): void {
-    if (session === 'rolledBack') this.lose((place) => place === cell, rolledBack);
-    else if (session === 'reset') this.reset(cell);
+    if (session === 'rolledBack') {
+      this.lose((place) => place === cell, rolledBack);
+      // Where cells interleave, a later one may have completed, and have what this one was given.
+      if (!this.interleaves) this.takeBack((place) => place === cell);
+    } else if (session === 'reset') this.reset(cell);
     this.promises.settles();
   }
 
@@ -79,12 +100,13 @@ export class SessionSandbox extends Sandbox {
   reset(cell: number): void {
     this.promises.resets(cell);
     this.lose((place) => place <= cell, sessionReset);
+    this.takeBack((place) => place <= cell);
     this.contexts.abort(cell, 'the session was reset');
   }
 
   /** The session with that number, a copy of this one; `pending` are the promises from when it was asked for. */
   copied(number: number, pending: Map<number, Promise<unknown>>): SessionSandbox {
-    const copy = new SessionSandbox(this.owner, this.sink);
+    const copy = new SessionSandbox(this.owner, this.sink, this.interleaves);
     copy.madeHostFunctions = new HostFunctions();
     copy.madeHostFunctions.continues(this.hostFunctions);
     copy.started(number);
@@ -136,6 +158,12 @@ export class SessionSandbox extends Sandbox {
   private lose(isLost: (cell: number) => boolean, error: () => Error): void {
     this.madePromises?.lose(isLost, error);
     this.madeSandboxFunctions?.lose(isLost, error);
+  }
+
+  /** Forgets what the host has given to such cells alone. */
+  private takeBack(isLost: (cell: number) => boolean): void {
+    this.madeHostFunctions?.lose(isLost);
+    this.madePromises?.takeBack(isLost);
   }
 
   override end(): void {

@@ -45,7 +45,9 @@ export class Session {
 
   call(what: unknown, ...args: unknown[]): CellExecution {
     const read = readCallOptions(what);
-    return this.#start(read, native.callCell, (encoder) => writeCall(encoder, read, args, this.#sandbox));
+    const sandbox = this.#sandbox;
+    const write = (encoder: Encoder): void => sandbox.gives(sandbox.latest + 1, () => writeCall(encoder, read, args, sandbox));
+    return this.#start(read, native.callCell, write);
   }
 
   update(what: unknown): void {
@@ -54,7 +56,7 @@ export class Session {
     this.#refuseClosed();
     const encoder = borrowEncoder();
     try {
-      writeUpdate(encoder, update, sandbox);
+      sandbox.gives(0, () => writeUpdate(encoder, update, sandbox));
       const refused = native.updateSession(bridge, sandbox.number, encoder.bytes, encoder.at, encoder.blobs);
       if (refused !== null) throw misuse(refused);
     } finally {
@@ -184,7 +186,7 @@ function open(runtime: NativeRuntime | null, options: unknown): SessionSandbox {
 
 function openWith(owner: Owner | null, options: unknown, begin: Opening): SessionSandbox {
   const read = readSessionOptions(options);
-  const sandbox = new SessionSandbox(owner, read.report);
+  const sandbox = new SessionSandbox(owner, read.report, read.interleave);
   const encoder = borrowEncoder();
   try {
     writeSession(encoder, read, sandbox);

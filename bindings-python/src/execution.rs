@@ -90,7 +90,7 @@ impl PyRunHandle {
         promise: Option<u32>,
     ) -> Option<Bound<'py, PyAny>> {
         if let Some(promise) = promise {
-            self.functions.get().answers(number, promise);
+            self.functions.get().answers(number, promise, 0);
         }
         self.functions.get().function(py, number)
     }

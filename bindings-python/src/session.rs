@@ -161,9 +161,14 @@ impl PySession {
         promise: Option<u32>,
     ) -> Option<Bound<'py, PyAny>> {
         if let Some(promise) = promise {
-            self.functions.get().answers(number, promise);
+            self.functions.get().answers(number, promise, 0);
         }
         self.functions.get().function(py, number)
+    }
+
+    /// Forgets the functions that were given to the cells at these places alone.
+    fn take_back(&self, first: u32, last: u32) {
+        self.functions.get().take_back(first, last);
     }
 
     /// Settles a promise of the host. Returns the exception that the sandbox throws, if any.

@@ -397,6 +397,42 @@ test('cells of one signal that wait behind others are ended before they begin', 
   await session.close();
 });
 
+test('the host lets go of functions and promises that an undone cell was given', async (t) => {
+  const given = [];
+  const make = () => {
+    const value = { fn: () => 1, promise: new Promise(() => {}) };
+    given.push(new WeakRef(value.fn), new WeakRef(value.promise));
+    return value;
+  };
+  const keep = () => {};
+  const session = opened(t, new Session({ globals: { make, keep, load: async () => make() } }));
+  await session.run('const kept = make(); const loaded = await load()');
+  const kept = given.splice(0);
+  const undone = await session.run('make(); await load(); keep(kept.fn); for (;;);', { timeoutMs: 300 });
+  assert.equal(undone.session, 'rolledBack');
+  await session.run('let argument; function take(value) { argument = value; for (;;); }');
+  await (async () => {
+    const argument = () => 1;
+    given.push(new WeakRef(argument));
+    const ended = await session.call({ name: 'take', timeoutMs: 300 }, argument);
+    assert.equal(ended.session, 'rolledBack');
+  })();
+  assert.equal(given.length, 5);
+  for (let turn = 0; turn < 200 && given.some((reference) => reference.deref() !== undefined); turn += 1) {
+    await new Promise((turned) => setImmediate(turned));
+    collect();
+  }
+  assert.deepStrictEqual(given.map((reference) => reference.deref()), given.map(() => undefined));
+  assert.ok(kept.every((reference) => reference.deref() !== undefined));
+  assert.equal((await session.run('kept.fn() + loaded.fn()')).result, 2);
+  await session.reset();
+  for (let turn = 0; turn < 200 && kept.some((reference) => reference.deref() !== undefined); turn += 1) {
+    await new Promise((turned) => setImmediate(turned));
+    collect();
+  }
+  assert.deepStrictEqual(kept.map((reference) => reference.deref()), kept.map(() => undefined));
+});
+
 test('a signal that refuses its listener ends the cell that nobody gets', async () => {
   const signal = {
     aborted: false,

@@ -613,6 +613,37 @@ async def test_a_function_of_the_sandbox_keeps_its_session() -> None:
         until_freed(runtime)
 
 
+@in_loop
+async def test_the_host_lets_go_of_what_an_undone_cell_was_given() -> None:
+    given: list[weakref.ref[Any]] = []
+
+    def make() -> dict[str, Any]:
+        def function() -> int:
+            return 1
+
+        future = asyncio.get_running_loop().create_future()
+        given.extend((weakref.ref(function), weakref.ref(future)))
+        return {"fn": function, "promise": future}
+
+    async def load() -> dict[str, Any]:
+        return make()
+
+    async with Session(globals={"make": make, "load": load, "keep": lambda _: None}) as session:
+        await session.run("const kept = make(); const loaded = await load()")
+        kept, given[:] = list(given), []
+        undone = await session.run("make(); await load(); keep(kept.fn); for (;;);", timeout_ms=300)
+        assert undone.session == "rolledBack"
+        del undone
+        await asyncio.sleep(0)
+        gc.collect()
+        assert [reference() for reference in given] == [None] * 4
+        assert all(reference() is not None for reference in kept)
+        assert value_of(await session.run("kept.fn() + loaded.fn()")) == 2
+        await session.reset()
+        gc.collect()
+        assert [reference() for reference in kept] == [None] * 4
+
+
 def test_a_cell_of_a_session_that_was_dropped_ends_as_it_would() -> None:
     async def main() -> None:
         handle = Session(globals={"f": lambda: 3}).run("await 0; f()")

@@ -54,6 +54,10 @@ class Cell(Run):
     def place(self) -> int:
         return self._place
 
+    @property
+    def receiver(self) -> int:
+        return self._place
+
     def refuses(self, is_start: bool) -> bool:
         # A call for which a cell does not wait is a call of the session.
         return self.terminating and not is_start

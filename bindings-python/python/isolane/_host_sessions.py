@@ -121,6 +121,7 @@ class HostSessions:
         return remote
 
     def _host(self, native: _isolane.Runtime | None) -> SessionHost:
-        host = SessionHost(native, self._report, None)
+        interleaves = self._arguments["cells"] == "interleave"
+        host = SessionHost(native, self._report, None, interleaves=interleaves)
         host.default = self._arguments["default"]
         return host

@@ -70,6 +70,7 @@ class Promises:
         """The number of an awaitable of the host."""
         known = self._completions.get(id(awaitable))
         if known is not None:
+            known.share(run)
             return known.number
         with _numbering:
             self._given += 1
@@ -114,6 +115,14 @@ class Promises:
         numbers are those after `since`."""
         for key, completion in tuple(self._completions.items()):
             if completion.number > since and completion.forget(run):
+                self._own.pop(completion.number, None)
+                self._completions.pop(key, None)
+
+    def take_back(self, is_lost: Callable[[Run], bool]) -> None:
+        """Forgets the awaitables that were given to such cells alone. The tasks of their calls are
+        cancelled, and tell when they are done."""
+        for key, completion in tuple(self._completions.items()):
+            if completion.take_back(is_lost):
                 self._own.pop(completion.number, None)
                 self._completions.pop(key, None)
 
@@ -293,7 +302,7 @@ class Promises:
 class _Completion:
     """The callback of an awaitable of the host. It refers to the run until the run has ended."""
 
-    __slots__ = ("_is_call", "_loop", "_reference", "_tasks", "future", "number")
+    __slots__ = ("_is_call", "_is_shared", "_loop", "_reference", "_tasks", "future", "number")
 
     def __init__(
         self,
@@ -305,6 +314,8 @@ class _Completion:
         is_call: bool = False,
     ) -> None:
         self._is_call = is_call
+        # Whether other cells than that one have it.
+        self._is_shared = False
         self._reference: Run | weakref.ref[Run] | None = run.reference
         self._loop = loop
         self.future: asyncio.Future[Any] | None = future
@@ -343,6 +354,20 @@ class _Completion:
         self.end()
         if self._tasks is not None:
             future.cancel()
+        return True
+
+    def share(self, run: Run) -> None:
+        """Notes that the awaitable is given to that run, too."""
+        if self._run() is not run:
+            self._is_shared = True
+
+    def take_back(self, is_lost: Callable[[Run], bool]) -> bool:
+        """Lets go of the awaitable if it was given to such a run alone. Returns whether it was."""
+        run = self._run()
+        is_own_call = self._is_call and self._tasks is not None
+        if run is None or self._is_shared or is_own_call or not is_lost(run):
+            return False
+        self.end()
         return True
 
     def task_of_call(self, was_ended: Callable[[Run], bool]) -> asyncio.Future[Any] | None:

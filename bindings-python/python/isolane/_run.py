@@ -153,6 +153,11 @@ class Run:
         """For a session: the place of the cell in the order of the cells."""
         return 0
 
+    @property
+    def receiver(self) -> int:
+        """The place of the cell that receives answers; 0 if the whole session does."""
+        return 0
+
     # For the handle, on any thread.
 
     def terminate(self, reason: Any) -> None:

@@ -386,7 +386,8 @@ def _open(
     arguments: dict[str, Any],
 ) -> SessionHost:
     owner = None if runtime is None else runtime._native
-    host = SessionHost(owner, arguments["report"], known)
+    interleaves = arguments["cells"] == "interleave"
+    host = SessionHost(owner, arguments["report"], known, interleaves=interleaves)
     host.default = default_of(arguments, runtime)
     try:
         native = _isolane.open_session(owner, host, arguments)

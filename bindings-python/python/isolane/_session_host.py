@@ -38,6 +38,8 @@ class SessionHost(Run):
         owner: Runtime | Kit | System | None,
         report: Callable[[Any], Any] | None,
         known: weakref.WeakSet[SessionHost] | None,
+        *,
+        interleaves: bool,
     ) -> None:
         super().__init__(None, owner, report, Sandbox(of_session=True))
         self.is_of_kit = isinstance(owner, Kit)
@@ -49,6 +51,7 @@ class SessionHost(Run):
         # The open sessions of the runtime.
         self._known = known
         self._places = 0
+        self._interleaves = interleaves
 
     @property
     def native(self) -> Session:
@@ -73,7 +76,7 @@ class SessionHost(Run):
     def copy(self, native: Session, watched: list[Watched]) -> SessionHost:
         """The host's side of a copy of the session. `watched` are the awaitables that were pending
         when the copy was asked for: it receives their completions, too."""
-        copied = SessionHost(self._owner, self.sink, self._known)
+        copied = SessionHost(self._owner, self.sink, self._known, interleaves=self._interleaves)
         copied.opened(native)
         copied.page = self.page
         copied.default = self.default
@@ -193,6 +196,11 @@ class SessionHost(Run):
         self.cells.discard(cell)
         if session == "rolledBack":
             self._promises.lose(lambda future: future.origin is cell, _ROLLED_BACK)
+            # Where cells interleave, a later one may have completed, and have what this one was
+            # given.
+            if not self._interleaves:
+                self._promises.take_back(lambda run: run is cell)
+                self.native.take_back(cell.place, cell.place)
         elif session == "reset":
             self.was_reset(cell.place)
         if not self.cells:
@@ -202,6 +210,8 @@ class SessionHost(Run):
         """Fails the promises of the sandbox from before a reset, which came after that place."""
         self._promises.lose(lambda future: future.place <= place, _RESET)
         self._promises.cancel_calls(lambda run: run is not self and run.place <= place)
+        self._promises.take_back(lambda run: run is not self and run.place <= place)
+        self.native.take_back(1, place)
 
     def finish(self) -> None:
         """Releases everything, because the session is closed."""

@@ -492,7 +492,10 @@ class Kit:
         """Opens a session whose cells have the capabilities of the kit. The result of a cell is a
         `KitCellResult`."""
         arguments = bound(session_arguments, "session", (), options)
-        host = SessionHost(self._native, arguments["report"], self._sessions)
+        interleaves = arguments["cells"] == "interleave"
+        host = SessionHost(
+            self._native, arguments["report"], self._sessions, interleaves=interleaves
+        )
         host.page = self._page
         host.default = default_of(arguments, self)
         try:

@@ -135,6 +135,12 @@ impl<'a, 'py> Encoder<'a, 'py> {
         }
     }
 
+    /// The place of the cell that receives the message; 0 if its whole session does, or for a run.
+    fn receiver(&self) -> u32 {
+        let place = self.owner.getattr_opt("receiver").ok().flatten();
+        place.and_then(|place| place.extract().ok()).unwrap_or_default()
+    }
+
     pub(crate) fn finish(self) -> Value {
         self.writer.finish()
     }
@@ -333,7 +339,7 @@ impl<'a, 'py> Encoder<'a, 'py> {
             self.functions.count_reach();
             let number: u32 = self.owner.call_method1("host_promise", (value,))?.extract()?;
             if let Some(function) = self.answers {
-                self.functions.answers(function, number);
+                self.functions.answers(function, number, self.receiver());
             }
             self.writer.host_promise(number);
         } else {
@@ -479,7 +485,7 @@ impl<'a, 'py> Encoder<'a, 'py> {
         match own {
             Some(number) => self.writer.sandbox_function(number),
             None => {
-                let number = self.functions.number(function, &name);
+                let number = self.functions.number(function, &name, self.receiver());
                 let mark = if is_coroutine_function(function)? { ASYNC_FUNCTION } else { 0 };
                 self.writer.host_function(number | mark);
             }

@@ -1,8 +1,9 @@
 //! The host functions that crossed into one run, or into one session.
 //!
 //! In: callables. Out: numbers, the same for the same callable. The table is emptied when the run has settled, so
-//! that a settled run holds no object of the caller; that of a session when the session has ended. Python's garbage
-//! collector sees the functions, because one of them may hold the session.
+//! that a settled run holds no object of the caller; that of a session when the session has ended. Before that, it forgets
+//! the functions that were given to an undone cell alone. Python's garbage collector sees the functions, because one of
+//! them may hold the session.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -24,26 +25,60 @@ pub(crate) struct Functions {
 #[derive(Default)]
 struct Table {
     numbers: FxHashMap<usize, u32>,
-    functions: Vec<Py<PyAny>>,
-    /// The names under which those first crossed.
-    names: Vec<Box<str>>,
+    functions: FxHashMap<u32, Entry>,
+    given: u32,
     /// The functions that returned the promises which have not settled, by the numbers of the promises.
-    promises: FxHashMap<u32, u32>,
+    promises: FxHashMap<u32, Answer>,
     native: FxHashMap<u32, Py<PyNativeFunction>>,
 }
 
+struct Entry {
+    function: Py<PyAny>,
+    /// The name under which it first crossed.
+    name: Box<str>,
+    /// The place of the cell to which alone it was given; 0 for a run, or where a session has it.
+    cell: u32,
+}
+
+/// A promise that a function has returned.
+#[derive(Clone, Copy)]
+struct Answer {
+    function: u32,
+    /// As of an [`Entry`].
+    cell: u32,
+}
+
 impl Functions {
-    /// The number of a callable, which crosses under that name. Each lookup of a bound method makes a new object, which has a number of its own.
-    pub(crate) fn number(&self, function: &Bound<'_, PyAny>, name: &str) -> u32 {
+    /// The number of a callable, which crosses under that name to that cell. Each lookup of a bound method makes a new object, which has a number of its own.
+    pub(crate) fn number(&self, function: &Bound<'_, PyAny>, name: &str, cell: u32) -> u32 {
         self.count_reach();
         let mut table = self.table.lock();
-        let next = u32::try_from(table.functions.len()).unwrap_or(u32::MAX);
+        let next = table.given;
         let number = *table.numbers.entry(function.as_ptr() as usize).or_insert(next);
         if number == next {
-            table.functions.push(function.clone().unbind());
-            table.names.push(name.into());
+            table.given = table.given.saturating_add(1);
+            let entry = Entry { function: function.clone().unbind(), name: name.into(), cell };
+            table.functions.insert(number, entry);
+        } else if let Some(entry) = table.functions.get_mut(&number)
+            && entry.cell != cell
+        {
+            entry.cell = 0;
         }
         number
+    }
+
+    /// Forgets what was given to the cells at these places alone: the sandbox has it no more.
+    pub(crate) fn take_back(&self, first: u32, last: u32) {
+        let is_lost = |cell: u32| cell != 0 && (first..=last).contains(&cell);
+        let mut table = self.table.lock();
+        table.promises.retain(|_, answer| !is_lost(answer.cell));
+        let lost: Vec<_> = table.functions.extract_if(|_, entry| is_lost(entry.cell)).collect();
+        for (_, entry) in &lost {
+            table.numbers.remove(&(entry.function.as_ptr() as usize));
+        }
+        drop(table);
+        // Outside of the lock, because freeing a function may run the caller's code.
+        drop(lost);
     }
 
     /// The number of a function that is answered in Rust. Its calls never reach Python.
@@ -64,17 +99,17 @@ impl Functions {
         if NativeFunctions::is_native(number) {
             return table.native.get(&number).map(|function| function.bind(py).clone().into_any());
         }
-        table.functions.get(number as usize).map(|function| function.bind(py).clone())
+        table.functions.get(&number).map(|entry| entry.function.bind(py).clone())
     }
 
-    /// Notes that a promise is the answer of a function.
-    pub(crate) fn answers(&self, function: u32, promise: u32) {
-        self.table.lock().promises.insert(promise, function);
+    /// Notes that a promise is the answer of a function, for that cell.
+    pub(crate) fn answers(&self, function: u32, promise: u32, cell: u32) {
+        self.table.lock().promises.insert(promise, Answer { function, cell });
     }
 
     /// The function that returned a promise, which settles now.
     pub(crate) fn answered(&self, promise: u32) -> Option<u32> {
-        self.table.lock().promises.remove(&promise)
+        self.table.lock().promises.remove(&promise).map(|answer| answer.function)
     }
 
     /// The path of an answer of a function; without one, of a promise that no function returned.
@@ -84,7 +119,7 @@ impl Functions {
             None => "result".to_owned(),
             Some(REPORT_SINK) => isolane::answer_of("report"),
             Some(number) => {
-                isolane::answer_of(table.names.get(number as usize).map_or("", |name| name))
+                isolane::answer_of(table.functions.get(&number).map_or("", |entry| &entry.name))
             }
         }
     }
@@ -102,12 +137,16 @@ impl Functions {
     /// of functions that are answered in Rust: those have one table.
     pub(crate) fn copy(&self, py: Python<'_>) -> Self {
         let table = self.table.lock();
-        let functions = table.functions.iter().map(|function| function.clone_ref(py)).collect();
+        let copied = |entry: &Entry| {
+            let (function, name) = (entry.function.clone_ref(py), entry.name.clone());
+            Entry { function, name, cell: 0 }
+        };
+        let functions = table.functions.iter().map(|(&number, entry)| (number, copied(entry)));
         let native = table.native.iter().map(|(&number, native)| (number, native.clone_ref(py)));
         let copied = Table {
             numbers: table.numbers.clone(),
-            functions,
-            names: table.names.clone(),
+            functions: functions.collect(),
+            given: table.given,
             promises: table.promises.clone(),
             native: native.collect(),
         };
@@ -130,7 +169,7 @@ impl Functions {
     fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
         // A lock that is held belongs to a thread that uses the functions: they are alive.
         let Some(table) = self.table.try_lock() else { return Ok(()) };
-        table.functions.iter().try_for_each(|function| visit.call(function))?;
+        table.functions.values().try_for_each(|entry| visit.call(&entry.function))?;
         table.native.values().try_for_each(|function| visit.call(function))
     }
 

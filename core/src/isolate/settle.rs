@@ -15,7 +15,7 @@ use super::{
         clone_in::clone_args_in,
         clone_out::{Crossing, clone_out},
     },
-    engine::{Cx, Local, Outcome, Raw, Thrown, is_promise, is_proxy, sys, undefined},
+    engine::{Cx, Local, Outcome, Raw, Thrown, int_of, is_promise, is_proxy, sys, undefined},
     exception, extension, globals, loader, session,
 };
 
@@ -116,7 +116,15 @@ pub(crate) enum Turn {
 /// The outcome of a promise that the run waits for.
 pub(super) struct Signal {
     pub(super) what: c_int,
+    /// Of a module that a cell imports: the number of the cell.
+    pub(super) number: u32,
     pub(super) value: Local,
+}
+
+impl Signal {
+    pub(super) fn of(what: c_int, value: Local) -> Self {
+        Self { what, number: 0, value }
+    }
 }
 
 pub(super) const EVALUATED: c_int = 0;
@@ -126,6 +134,8 @@ const REJECTED: c_int = 2;
 pub(super) const HELD: c_int = 3;
 /// The code of a session's cell has come to its end.
 pub(super) const RETURNED: c_int = 4;
+/// A module has been evaluated which a session's cell imports.
+pub(super) const IMPORTED: c_int = 5;
 
 /// The most exports that a message about a missing one names.
 const NAMED_EXPORTS: usize = 20;
@@ -203,7 +213,7 @@ fn evaluate(state: &State) -> Result<(), NotStarted> {
     lap(Step::Loaded);
     if state.task.borrow().shape == Shape::Linked {
         let value = cx.dup(undefined());
-        state.signal.replace(Some(Signal { what: RESOLVED, value }));
+        state.signal.replace(Some(Signal::of(RESOLVED, value)));
         return Ok(());
     }
     state.note_job();
@@ -214,14 +224,19 @@ fn evaluate(state: &State) -> Result<(), NotStarted> {
 
 /// Makes the engine notify the run when a promise settles; a rejection ends the run.
 pub(super) fn await_promise(state: &State, promise: Raw, what: c_int) -> Outcome<()> {
+    await_numbered(state, promise, what, 0)
+}
+
+/// The same, with a number for the signal.
+pub(super) fn await_numbered(state: &State, promise: Raw, what: c_int, number: u32) -> Outcome<()> {
     let cx = state.realm().cx;
     if let Some(value) = cx.fulfilled(promise)
         && is_next(cx)
     {
-        state.signal.replace(Some(Signal { what, value }));
+        state.signal.replace(Some(Signal { what, number, value }));
         return Ok(());
     }
-    let fulfilled = cx.numbered_function(signal, what, 0)?;
+    let fulfilled = cx.numbered_function(signal, what, number)?;
     let rejected = cx.numbered_function(signal, REJECTED, 0)?;
     cx.then(promise, fulfilled.raw(), rejected.raw())
 }
@@ -230,7 +245,7 @@ pub(super) fn await_promise(state: &State, promise: Raw, what: c_int) -> Outcome
 pub(super) fn await_value(state: &State, value: Local) -> Outcome<()> {
     let cx = state.realm().cx;
     if is_next(cx) && !is_promise(value.raw()) && cx.is_its_own_outcome(value.raw())? {
-        state.signal.replace(Some(Signal { what: RESOLVED, value }));
+        state.signal.replace(Some(Signal::of(RESOLVED, value)));
         return Ok(());
     }
     await_promise(state, state.promise_of(value.raw())?.raw(), RESOLVED)
@@ -257,12 +272,14 @@ unsafe extern "C-unwind" fn signal(
     argc: c_int,
     argv: *mut Raw,
     what: c_int,
-    _data: *mut Raw,
+    data: *mut Raw,
 ) -> Raw {
     bridge::enter(ctx, |state| {
         let cx = Cx(ctx);
+        // SAFETY: `await_numbered` made the function with one number.
+        let number = int_of(unsafe { *data }).cast_unsigned();
         let value = cx.dup(bridge::args(argc, argv).first().copied().unwrap_or(undefined()));
-        state.signal.replace(Some(Signal { what, value }));
+        state.signal.replace(Some(Signal { what, number, value }));
         Ok(cx.dup(undefined()))
     })
 }
@@ -271,7 +288,7 @@ fn take_signal(state: &State, signal: Signal) -> Outcome<Option<End>> {
     if state.session.is_some() {
         return session::take_signal(state, signal);
     }
-    let Signal { what, value } = signal;
+    let Signal { what, value, .. } = signal;
     match what {
         EVALUATED => select(state),
         RESOLVED => {

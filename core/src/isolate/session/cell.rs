@@ -6,7 +6,6 @@
 use std::{
     cell::{Cell, RefCell},
     collections::HashSet,
-    ffi::c_int,
     sync::Arc,
 };
 
@@ -26,7 +25,8 @@ use crate::{
         exception,
         loader::Body,
         settle::{
-            CellEnd, End, HELD, NotStarted, RESOLVED, RETURNED, Signal, await_promise, await_value,
+            CellEnd, End, HELD, IMPORTED, NotStarted, RESOLVED, RETURNED, Signal, await_numbered,
+            await_promise, await_value,
         },
     },
     modules::{compile::cell::CellValue, session_program::LinkedCell},
@@ -38,9 +38,6 @@ const TEXT_LIMIT: usize = 16 << 10;
 
 /// The most names that a message about a missing one lists.
 const LISTED_NAMES: usize = 20;
-
-/// A module has been evaluated which a cell imports. Each cell has a number of its own, from this one on.
-const FIRST_ROUND: c_int = 16;
 
 /// The cell that runs.
 pub(super) struct Present {
@@ -122,7 +119,7 @@ pub(in crate::isolate) fn settled(state: &State, call: u32) {
     drop(present);
     if is_last {
         let value = state.realm().cx.dup(undefined());
-        state.signal.replace(Some(Signal { what: HELD, value }));
+        state.signal.replace(Some(Signal::of(HELD, value)));
     }
 }
 
@@ -149,10 +146,10 @@ pub(in crate::isolate) fn is_held(state: &State) -> bool {
 /// Goes on after a promise that the cell waited for has settled.
 pub(in crate::isolate) fn take_signal(
     state: &State,
-    Signal { what, value }: Signal,
+    Signal { what, number, value }: Signal,
 ) -> Outcome<Option<End>> {
     match what {
-        round if round >= FIRST_ROUND => evaluated(state, round - FIRST_ROUND).map(|()| None),
+        IMPORTED => evaluated(state, number).map(|()| None),
         HELD => Ok(Some(End::Cell(Box::default()))),
         RETURNED => {
             let present = state.session()?.present.borrow();
@@ -180,7 +177,7 @@ fn evaluate(state: &State, modules: Vec<Local>) -> Outcome<bool> {
             continue;
         }
         waits += 1;
-        await_promise(state, promise.raw(), FIRST_ROUND + c_int::from(session.round.get()))?;
+        await_numbered(state, promise.raw(), IMPORTED, session.round.get())?;
         if !cx.is_pending(promise.raw()) {
             // It has thrown.
             break;
@@ -191,9 +188,9 @@ fn evaluate(state: &State, modules: Vec<Local>) -> Outcome<bool> {
 }
 
 /// Goes on when one more of the modules has been evaluated, unless a cell that has ended had imported it.
-fn evaluated(state: &State, round: c_int) -> Outcome<()> {
+fn evaluated(state: &State, round: u32) -> Outcome<()> {
     let session = state.session()?;
-    if round != c_int::from(session.round.get()) {
+    if round != session.round.get() {
         return Ok(());
     }
     session.evaluating.set(session.evaluating.get().saturating_sub(1));
@@ -240,7 +237,7 @@ fn call(state: &State, name: &str, args: &Value) -> Result<(), NotStarted> {
 /// Awaits what a cell gives. A Proxy is the value itself: awaiting it would run one of its traps.
 fn await_result(state: &State, value: Local) -> Outcome<()> {
     if is_proxy(value.raw()) {
-        state.signal.replace(Some(Signal { what: RESOLVED, value }));
+        state.signal.replace(Some(Signal::of(RESOLVED, value)));
         return Ok(());
     }
     await_value(state, value)

@@ -53,6 +53,7 @@ struct Tables {
     loaded: Loaded,
     given: Arc<HashSet<String>>,
     taken_in: usize,
+    rounds: u32,
     builtins: Builtins,
     waiting: Waiting,
 }
@@ -75,7 +76,7 @@ impl Portable for Waiting {
 portable!(struct Tables {
     own_console, inputs, extension, bridges, host_functions, host_promises, last_promising, exported, exported_numbers,
     exported_promises, exported_promise_numbers, counts, timers, warned_locale_methods, kept, declared, imports, loaded,
-    given, taken_in, builtins, waiting,
+    given, taken_in, rounds, builtins, waiting,
 });
 
 impl Drop for Image {
@@ -110,6 +111,7 @@ impl Image {
             loaded: Arc::clone(&session.loaded.borrow()),
             given: Arc::clone(&session.given.borrow()),
             taken_in: session.taken_in.get(),
+            rounds: session.rounds.get(),
             builtins: session.builtins.get(),
             waiting: Waiting {
                 seats: session.seats.as_ref().map(Seats::image).unwrap_or_default(),
@@ -144,6 +146,8 @@ impl Image {
         session.loaded.replace(tables.loaded);
         session.given.replace(tables.given);
         session.taken_in.set(tables.taken_in);
+        session.rounds.set(session.rounds.get().max(tables.rounds));
+        session.round.set(session.rounds.get());
         session.builtins.set(tables.builtins);
         state.unhandled.replace(tables.waiting.unhandled);
         if let Some(seats) = &session.seats {
@@ -278,6 +282,7 @@ impl Tables {
             loaded: Arc::clone(&self.loaded),
             given: Arc::clone(&self.given),
             taken_in: self.taken_in,
+            rounds: self.rounds,
             builtins: self.builtins,
             waiting: Waiting {
                 seats: copied(&self.waiting.seats, Seat::image),

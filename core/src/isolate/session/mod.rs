@@ -64,7 +64,9 @@ pub(super) struct Session {
     linked: RefCell<Option<(LinkedCell, Local)>>,
     evaluating: Cell<usize>,
     /// The number of the present cell, in the signals of the modules that it imports.
-    round: Cell<i16>,
+    round: Cell<u32>,
+    /// The last such number. It is never given again.
+    rounds: Cell<u32>,
     /// The promises of the host that came with messages which are handed in again if the present cell is undone.
     brought: RefCell<HashSet<u32>>,
     /// The cell that runs.
@@ -79,7 +81,12 @@ impl Session {
         self.linked.take();
         self.present.take();
         self.brought.take();
-        // Zero is behind the last one.
-        self.round.set(self.round.get().checked_add(1).unwrap_or_default());
+        self.begin_round();
+    }
+
+    /// Gives the present cell another number than all before it.
+    fn begin_round(&self) {
+        self.rounds.set(self.rounds.get().wrapping_add(1));
+        self.round.set(self.rounds.get());
     }
 }

@@ -29,9 +29,6 @@ use crate::{
     modules::session_program::LinkedCell,
 };
 
-/// The cells in flight are fewer.
-const ROUNDS: u32 = 1 << 15;
-
 /// The cells of a session that wait.
 pub(super) struct Seats {
     layout: Layout,
@@ -45,7 +42,7 @@ pub(super) struct Seat {
     present: Option<Present>,
     linked: Option<(LinkedCell, Local)>,
     evaluating: usize,
-    round: i16,
+    round: u32,
     module: Option<Local>,
     throws: Throws,
     passing: usize,
@@ -154,7 +151,7 @@ impl State {
         let Some(seats) = &session.seats else { return };
         let Some(seat) = seats.waiting.borrow_mut().remove(&number) else {
             // Another one than those of all cells in flight.
-            return session.round.set(i16::try_from(number % ROUNDS).unwrap_or_default());
+            return session.begin_round();
         };
         session.present.replace(seat.present);
         session.linked.replace(seat.linked);

@@ -173,6 +173,32 @@ fn a_name_that_is_declared_anew_leaves_nothing() {
 }
 
 #[test]
+fn a_cell_waits_for_its_own_imports_however_many_cells_came_before() {
+    // The engine has room for a number of 15 bits.
+    const CELLS: usize = 1 << 15;
+    let mut request = host::functions(&[("load", ASYNC_FUNCTION | 1)]);
+    let modules = [
+        ("./slow.js", "await load()"),
+        ("./bad.js", "throw new Error('bad')"),
+        ("./other.js", "await load(); export const quick = 1"),
+    ];
+    let modules = modules.map(|(key, text)| (key.to_owned(), host::source(text)));
+    request.modules = modules.into_iter().collect();
+    let mut cells = Cells::with(request);
+    assert_eq!(cells.text("import './slow.js'; import './bad.js'"), "Error: bad");
+    let slow = cells.started();
+    for _ in 1..CELLS {
+        cells.run("0");
+    }
+    cells.begin("import { quick } from './other.js'; quick");
+    let other = cells.started();
+    cells.answer(&slow, "slow");
+    assert!(cells.go_on().is_none(), "the module of another cell has been evaluated");
+    cells.answer(&other, "other");
+    assert_eq!(cells.go_on().expect("the end of the cell").text().as_deref(), Some("1"));
+}
+
+#[test]
 fn a_module_that_the_engine_refuses_is_refused_again() {
     let modules = [
         ("./a.js", "import './b.js'; export const a = 1"),

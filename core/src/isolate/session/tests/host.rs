@@ -273,8 +273,28 @@ impl Cells {
 
     fn settle(&mut self, work: Work, seat: &CellSeat) -> Settled {
         let inbox = std::mem::take(&mut self.again);
-        // No cell of these tests has a second turn.
-        let outcome = match self.isolate.start(work, seat, inbox) {
+        let turn = self.isolate.start(work, seat, inbox);
+        self.conclude(turn)
+    }
+
+    /// Begins a cell that waits for its host.
+    pub(super) fn begin(&mut self, text: &str) {
+        let (work, seat) = (self.work(text), self.seat());
+        let inbox = std::mem::take(&mut self.again);
+        assert!(matches!(self.isolate.start(work, &seat, inbox), Turn::Idle { .. }), "{text}");
+    }
+
+    /// Hands the cell that waits what there is. `None` if it waits for more.
+    pub(super) fn go_on(&mut self) -> Option<Settled> {
+        let inbox = std::mem::take(&mut self.again);
+        match self.isolate.turn(inbox) {
+            Turn::Idle { .. } => None,
+            ended @ Turn::Ended(_) => Some(self.conclude(ended)),
+        }
+    }
+
+    fn conclude(&mut self, turn: Turn) -> Settled {
+        let outcome = match turn {
             Turn::Idle { .. } => panic!("the cell waits: {:?}", self.isolate.stalled()),
             Turn::Ended(End::Cell(end)) => Outcome::Cell(end),
             Turn::Ended(End::Failed(status, error)) => Outcome::Failed(status, error),
@@ -354,8 +374,19 @@ impl Cells {
     /// Answers the calls that were started, when the next cell runs.
     pub(super) fn answer_started(&mut self, with: &str) {
         let started = std::mem::take(&mut self.host.seen.lock().started);
+        self.answer(&started, with);
+    }
+
+    /// The promises of the calls that were started.
+    pub(super) fn started(&mut self) -> Vec<u32> {
+        std::mem::take(&mut self.host.seen.lock().started)
+    }
+
+    /// Answers these calls, as the above.
+    pub(super) fn answer(&mut self, started: &[u32], with: &str) {
         let answers = started
-            .into_iter()
+            .iter()
+            .copied()
             .map(|promise| Inbound::PromiseSettled { promise, completion: Ok(text(with)) });
         self.again.extend(answers);
     }

@@ -20,6 +20,9 @@ const CLASS_LIMIT: usize = 200;
 /// The names that a list has at most: the host holds it, and no limit counts it.
 const MOST_NAMES: usize = 10_000;
 
+/// The characters of a name that a list shows.
+const MOST_CHARACTERS: usize = 256;
+
 /// The type of a name without a value.
 const UNINITIALIZED: &str = "uninitialized";
 
@@ -40,7 +43,7 @@ impl State {
                 Some(value) => (self.kind_of(value.raw()), self.size_of(value.raw())),
                 None => (UNINITIALIZED.to_owned(), None),
             };
-            Name { name: name.to_owned(), kind, kind_of, size }
+            Name { name: shown(name), kind, kind_of, size }
         });
         named.collect()
     }
@@ -100,6 +103,17 @@ impl State {
             return None;
         };
         size.map_err(|Thrown| drop(cx.exception())).ok()
+    }
+}
+
+/// A name, cut where it is long.
+fn shown(name: &str) -> String {
+    match name.char_indices().nth(MOST_CHARACTERS) {
+        None => name.to_owned(),
+        Some(_) => {
+            let cut = name.char_indices().nth(MOST_CHARACTERS - 1).map_or(0, |(at, _)| at);
+            format!("{}…", name.get(..cut).unwrap_or_default())
+        }
     }
 }
 

@@ -199,6 +199,16 @@ fn a_cell_waits_for_its_own_imports_however_many_cells_came_before() {
 }
 
 #[test]
+fn a_long_name_is_cut_in_a_list() {
+    let mut cells = Cells::open();
+    let exact = "é".repeat(256);
+    let long = "é".repeat(257);
+    cells.text(&format!("let {exact} = 1; const {long} = 2"));
+    let cut = format!("{}…", "é".repeat(255));
+    assert_eq!(cells.names(), [format!("{exact} let number"), format!("{cut} const number")]);
+}
+
+#[test]
 fn a_module_that_the_engine_refuses_is_refused_again() {
     let modules = [
         ("./a.js", "import './b.js'; export const a = 1"),

@@ -61,6 +61,15 @@ pub(in crate::isolate) struct ExportedPromise {
 }
 
 impl Exported {
+    pub(in crate::isolate) fn function(&self) -> Raw {
+        self.function.raw()
+    }
+
+    /// Whether an image of both would be the same.
+    pub(in crate::isolate) fn is_same(&self, other: &Self) -> bool {
+        self.function.is_same(&other.function) && (self.sent, self.cell) == (other.sent, other.cell)
+    }
+
     /// As [`Local::image`].
     pub(in crate::isolate) fn image(&self) -> Self {
         Self { function: self.function.image(), sent: self.sent, cell: self.cell }
@@ -68,6 +77,15 @@ impl Exported {
 }
 
 impl ExportedPromise {
+    pub(in crate::isolate) fn promise(&self) -> Raw {
+        self.promise.raw()
+    }
+
+    /// Whether an image of both would be the same.
+    pub(in crate::isolate) fn is_same(&self, other: &Self) -> bool {
+        self.promise.is_same(&other.promise) && self.watched == other.watched
+    }
+
     /// As [`Local::image`].
     pub(in crate::isolate) fn image(&self) -> Self {
         Self { promise: self.promise.image(), watched: self.watched }
@@ -111,6 +129,18 @@ pub(in crate::isolate) struct HostCall {
 }
 
 impl HostPromise {
+    /// Whether an image of both would be the same. A call never changes once it is there.
+    pub(in crate::isolate) fn is_same(&self, other: &Self) -> bool {
+        self.promise.is_same(&other.promise)
+            && (self.charged, self.cell, self.is_json) == (other.charged, other.cell, other.is_json)
+            && self.call.is_some() == other.call.is_some()
+    }
+
+    /// The bytes that it takes beside its own size.
+    pub(in crate::isolate) fn size_bytes(&self) -> usize {
+        self.call.as_ref().map_or(0, HostCall::size_bytes)
+    }
+
     /// As [`Local::image`].
     pub(in crate::isolate) fn image(&self) -> Self {
         let call = self.call.as_ref().map(|call| HostCall {

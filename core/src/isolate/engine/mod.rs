@@ -80,6 +80,11 @@ impl Local {
         Self { cx: self.cx, raw: self.raw }
     }
 
+    /// Whether both are the same object.
+    pub(super) fn is_same(&self, other: &Self) -> bool {
+        tag_of(self.raw) == tag_of(other.raw) && address_of(self.raw) == address_of(other.raw)
+    }
+
     /// Gives the reference to the engine.
     pub(super) fn into_raw(self) -> Raw {
         let raw = self.raw;

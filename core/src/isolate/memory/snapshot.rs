@@ -210,6 +210,23 @@ impl Snapshot {
         chunks.map(|chunk| chunk.count).sum::<usize>() * PAGE_BYTES
     }
 
+    /// Bytes that it holds beside those that it shares with an earlier one.
+    pub(crate) fn bytes_beyond(&self, earlier: Option<&Self>) -> usize {
+        let mut bytes = size_of_val(self.0.chunks.as_slice());
+        for (number, chunk) in self.0.chunks.iter().enumerate() {
+            let known = earlier.and_then(|earlier| earlier.chunk(number));
+            if chunk.is_none() || same(chunk.as_ref(), known) {
+                continue;
+            }
+            let is_own = |index: &usize| {
+                let page = page_of(chunk.as_ref(), *index);
+                page.is_some() && !same(page, page_of(known, *index))
+            };
+            bytes += size_of::<Chunk>() + (0..CHUNK_PAGES).filter(is_own).count() * PAGE_BYTES;
+        }
+        bytes
+    }
+
     fn chunk(&self, number: usize) -> Option<&Arc<Chunk>> {
         self.0.chunks.get(number)?.as_ref()
     }

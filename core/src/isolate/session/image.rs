@@ -12,6 +12,7 @@ use std::{
 
 use super::{
     Builtins, Seats, Session,
+    blocks::Blocks,
     modules::Loaded,
     names::{Declared, Import, Imports},
     seats::Seat,
@@ -22,7 +23,7 @@ use crate::{
     isolate::{
         State,
         crossing::bridge::{Exported, ExportedPromise, HostPromise},
-        engine::Local,
+        engine::{Local, address_of},
         extension::Opened,
         locale,
         memory::escape::forgetting,
@@ -37,13 +38,11 @@ struct Tables {
     inputs: Vec<Local>,
     extension: Opened,
     bridges: Vec<(usize, Vec<String>, usize)>,
-    host_functions: HashMap<u32, Local>,
-    host_promises: HashMap<u32, HostPromise>,
+    host_functions: Blocks<Local>,
+    host_promises: Blocks<HostPromise>,
     last_promising: Option<u32>,
-    exported: HashMap<u32, Exported>,
-    exported_numbers: HashMap<usize, u32>,
-    exported_promises: HashMap<u32, ExportedPromise>,
-    exported_promise_numbers: HashMap<usize, u32>,
+    exported: Blocks<Exported>,
+    exported_promises: Blocks<ExportedPromise>,
     counts: HashMap<Box<str>, u32>,
     timers: HashMap<Box<str>, Instant>,
     warned_locale_methods: [bool; locale::WARNING_COUNT],
@@ -74,8 +73,8 @@ impl Portable for Waiting {
 }
 
 portable!(struct Tables {
-    own_console, inputs, extension, bridges, host_functions, host_promises, last_promising, exported, exported_numbers,
-    exported_promises, exported_promise_numbers, counts, timers, warned_locale_methods, kept, declared, imports, loaded,
+    own_console, inputs, extension, bridges, host_functions, host_promises, last_promising, exported,
+    exported_promises, counts, timers, warned_locale_methods, kept, declared, imports, loaded,
     given, taken_in, rounds, builtins, waiting,
 });
 
@@ -89,19 +88,31 @@ impl Drop for Image {
 impl Image {
     /// The present tables, between two cells.
     pub(super) fn of(state: &State) -> Option<Self> {
+        Self::after(state, None).map(|(image, _)| image)
+    }
+
+    /// The same, which shares with an earlier image what did not change; and its bytes beside that.
+    pub(super) fn after(state: &State, earlier: Option<&Self>) -> Option<(Self, usize)> {
         let session = state.session.as_ref()?;
+        let earlier = earlier.and_then(|earlier| earlier.0.as_ref());
+        let known = earlier.map(|it| &it.host_functions);
+        let (host_functions, functions) = Blocks::of(&state.host_functions.borrow(), known);
+        let known = earlier.map(|it| &it.host_promises);
+        let (host_promises, promises) = Blocks::of(&state.host_promises.borrow(), known);
+        let known = earlier.map(|it| &it.exported);
+        let (exported, exports) = Blocks::of(&state.exported.borrow(), known);
+        let known = earlier.map(|it| &it.exported_promises);
+        let (exported_promises, promised) = Blocks::of(&state.exported_promises.borrow(), known);
         let tables = Tables {
             own_console: state.own_console.get(),
             inputs: state.inputs.borrow().iter().map(Local::image).collect(),
             extension: state.extension.borrow().image(),
             bridges: state.bridges.borrow().clone(),
-            host_functions: copied(&state.host_functions.borrow(), Local::image),
-            host_promises: copied(&state.host_promises.borrow(), HostPromise::image),
+            host_functions,
+            host_promises,
             last_promising: state.last_promising.get(),
-            exported: copied(&state.exported.borrow(), Exported::image),
-            exported_numbers: state.exported_numbers.borrow().clone(),
-            exported_promises: copied(&state.exported_promises.borrow(), ExportedPromise::image),
-            exported_promise_numbers: state.exported_promise_numbers.borrow().clone(),
+            exported,
+            exported_promises,
             counts: state.counts.borrow().clone(),
             timers: state.timers.borrow().clone(),
             warned_locale_methods: state.warned_locale_methods.get(),
@@ -118,7 +129,8 @@ impl Image {
                 unhandled: state.unhandled.borrow().iter().map(pair).collect(),
             },
         };
-        Some(Self(Some(tables)))
+        let bytes = functions + promises + exports + promised + tables.other_bytes();
+        Some((Self(Some(tables)), bytes))
     }
 
     /// Puts the tables back. The heap has the content of the image again; whatever the tables refer to now is gone.
@@ -130,13 +142,16 @@ impl Image {
         state.inputs.replace(tables.inputs);
         state.extension.replace(tables.extension);
         state.bridges.replace(tables.bridges);
-        state.host_functions.replace(tables.host_functions);
-        state.host_promises.replace(tables.host_promises);
+        state.host_functions.replace(tables.host_functions.table());
+        state.host_promises.replace(tables.host_promises.table());
         state.last_promising.set(tables.last_promising);
-        state.exported.replace(tables.exported);
-        state.exported_numbers.replace(tables.exported_numbers);
-        state.exported_promises.replace(tables.exported_promises);
-        state.exported_promise_numbers.replace(tables.exported_promise_numbers);
+        let numbers = tables.exported.iter().map(|(it, known)| (address_of(known.function()), *it));
+        state.exported_numbers.replace(numbers.collect());
+        state.exported.replace(tables.exported.table());
+        let promises = tables.exported_promises.iter();
+        let numbers = promises.map(|(it, known)| (address_of(known.promise()), *it));
+        state.exported_promise_numbers.replace(numbers.collect());
+        state.exported_promises.replace(tables.exported_promises.table());
         state.counts.replace(tables.counts);
         state.timers.replace(tables.timers);
         state.warned_locale_methods.set(tables.warned_locale_methods);
@@ -178,8 +193,8 @@ impl Image {
     pub(super) fn knows(&self, inbound: &Inbound) -> bool {
         let Some(tables) = &self.0 else { return false };
         match inbound {
-            Inbound::PromiseSettled { promise, .. } => tables.host_promises.contains_key(promise),
-            Inbound::FunctionReleased { function, .. } => tables.exported.contains_key(function),
+            Inbound::PromiseSettled { promise, .. } => tables.host_promises.contains(*promise),
+            Inbound::FunctionReleased { function, .. } => tables.exported.contains(*function),
             Inbound::FunctionCall { .. } => false,
         }
     }
@@ -260,19 +275,31 @@ impl Import {
 }
 
 impl Tables {
+    /// About the bytes of the tables that images do not share.
+    fn other_bytes(&self) -> usize {
+        const PER_LABEL: usize = 64;
+        let exports = self.bridges.iter().map(|(_, exports, _)| exports);
+        let exports = exports.flatten().map(|export| size_of::<String>() + export.len());
+        size_of::<Self>()
+            + size_of_val(self.inputs.as_slice())
+            + exports.sum::<usize>()
+            + (self.counts.len() + self.timers.len()) * PER_LABEL
+            + self.imports.names.len() * size_of::<(u32, Import)>()
+            + self.waiting.seats.len() * size_of::<(u32, Seat)>()
+            + size_of_val(self.waiting.unhandled.as_slice())
+    }
+
     fn copy(&self) -> Self {
         Self {
             own_console: self.own_console,
             inputs: self.inputs.iter().map(Local::image).collect(),
             extension: self.extension.image(),
             bridges: self.bridges.clone(),
-            host_functions: copied(&self.host_functions, Local::image),
-            host_promises: copied(&self.host_promises, HostPromise::image),
+            host_functions: self.host_functions.clone(),
+            host_promises: self.host_promises.clone(),
             last_promising: self.last_promising,
-            exported: copied(&self.exported, Exported::image),
-            exported_numbers: self.exported_numbers.clone(),
-            exported_promises: copied(&self.exported_promises, ExportedPromise::image),
-            exported_promise_numbers: self.exported_promise_numbers.clone(),
+            exported: self.exported.clone(),
+            exported_promises: self.exported_promises.clone(),
             counts: self.counts.clone(),
             timers: self.timers.clone(),
             warned_locale_methods: self.warned_locale_methods,

@@ -17,6 +17,7 @@ use crate::{
     binding::inbound::Inbound,
     data::cell::SessionState,
     isolate::{End, Turn, memory::snapshot::Snapshot, settle, state::State},
+    value::Charge,
 };
 
 /// The cell that a message of the host is for.
@@ -64,9 +65,16 @@ struct Flight {
 enum Begin {
     /// That of the session.
     Base,
-    Own(Moment, Box<(Snapshot, Image)>),
+    Own(Moment, Box<Point>),
     /// It was too large, or cannot be had.
     Unknown,
+}
+
+/// A checkpoint while cells are in flight. It counts against the memory limit, but for what it shares with earlier ones.
+struct Point {
+    checkpoint: (Snapshot, Image),
+    /// `None` if there was no room for it: then its cell ends.
+    _charge: Option<Charge>,
 }
 
 #[derive(Clone, Copy, Default)]
@@ -107,9 +115,18 @@ impl Flights {
 
     fn images(&self) -> impl Iterator<Item = &Image> {
         self.cells.values().filter_map(|flight| match &flight.begin {
-            Begin::Own(_, checkpoint) => Some(&checkpoint.1),
+            Begin::Own(_, point) => Some(&point.checkpoint.1),
             Begin::Base | Begin::Unknown => None,
         })
+    }
+
+    /// The last point.
+    fn latest(&self) -> Option<&(Snapshot, Image)> {
+        let points = self.cells.values().filter_map(|flight| match &flight.begin {
+            Begin::Own(moment, point) => Some((moment.at, point)),
+            Begin::Base | Begin::Unknown => None,
+        });
+        points.max_by_key(|(at, _)| *at).map(|(_, point)| &point.checkpoint)
     }
 
     /// Removes a cell, and all that had a turn after that moment. Returns these.
@@ -145,16 +162,28 @@ impl Landed {
 }
 
 impl SessionIsolate {
-    /// Notes that a cell begins, and takes its point while others are in flight.
-    pub(super) fn note_beginning(&mut self, seat: &CellSeat) {
+    /// Notes that a cell begins, and takes its point while others are in flight. Returns whether it took one.
+    pub(super) fn note_beginning(&mut self, seat: &CellSeat) -> bool {
         let is_first = self.flights.as_ref().is_none_or(|flights| flights.cells.is_empty());
-        let point = if is_first { None } else { self.checkpoint() };
-        let Some(flights) = &mut self.flights else { return };
+        let base = match &self.before {
+            Before::Checkpoint(base) => Some(&**base),
+            Before::Pristine | Before::Due | Before::Unknown => None,
+        };
+        let latest = self.flights.as_ref().and_then(Flights::latest).or(base);
+        let point = if is_first { None } else { self.checkpoint_after(latest) };
+        let has_point = point.is_some();
+        let Some(flights) = &mut self.flights else { return false };
         flights.now += 1;
         let begin = match (&mut self.state, point) {
-            (Some(state), Some(point)) => {
+            (Some(state), Some((checkpoint, bytes))) => {
                 let first_cell = program_of(state).next_number();
-                Begin::Own(Moment { at: flights.now, first_cell }, Box::new(point))
+                let in_flight = &seat.termination.in_flight;
+                let charge = in_flight.charge(bytes, self.limits.memory_bytes);
+                if charge.is_none() {
+                    seat.termination.exhaust();
+                }
+                let point = Box::new(Point { checkpoint, _charge: charge });
+                Begin::Own(Moment { at: flights.now, first_cell }, point)
             }
             _ if is_first => Begin::Base,
             _ => Begin::Unknown,
@@ -172,6 +201,7 @@ impl SessionIsolate {
             peak_bytes: 0,
         };
         flights.cells.insert(flights.present, flight);
+        has_point
     }
 
     /// A turn of a cell that waited: takes the host's messages and runs everything that can run.
@@ -297,7 +327,7 @@ impl SessionIsolate {
         let begin = flights.cells.get_mut(&number);
         let begin = begin.map(|it| std::mem::replace(&mut it.begin, Begin::Base));
         let (moment, own) = match (begin, &self.before) {
-            (Some(Begin::Own(moment, checkpoint)), _) => (moment, Some(checkpoint)),
+            (Some(Begin::Own(moment, point)), _) => (moment, Some(Box::new(point.checkpoint))),
             (Some(Begin::Base), Before::Checkpoint(_)) => (flights.base, None),
             (Some(Begin::Base), Before::Pristine) => return self.undo_all(number, false),
             _ => return self.undo_all(number, true),

@@ -235,7 +235,7 @@ impl SessionIsolate {
             self.handed = inbox;
             return Turn::Ended(End::Memory);
         }
-        self.note_beginning(seat);
+        let has_point = self.note_beginning(seat);
         let tenant = &self.tenant;
         let occupied = tenant.occupy();
         let state = match &mut self.state {
@@ -252,6 +252,10 @@ impl SessionIsolate {
         let room_bytes = self.limits.memory_bytes.saturating_sub(held_bytes) / 2;
         fit(&mut inbox, state, &self.capabilities, room_bytes);
         arm(&occupied, state, seat, self.limits.memory_bytes);
+        if has_point {
+            // It counts, and may be too much.
+            occupied.instance().heap().heed_in_flight();
+        }
         self.peak_bytes = occupied.instance().heap().peak_bytes();
         let linked = if state.must_end() {
             Err(settle::forced(state))

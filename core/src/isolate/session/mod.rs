@@ -3,12 +3,14 @@
 //! In: a session's capabilities, then one [`Work`] after another. Out: a [`Turn`](super::Turn) each time a cell stops,
 //! its end, and what it did to the state.
 //!
-//! `isolate` has the session and its checkpoints, `image` what these keep of the tables beside the heap. `names` binds
+//! `isolate` has the session and its checkpoints, `image` what these keep of the tables beside the heap, `blocks` what
+//! several of them share. `names` binds
 //! the names that cells declare, `capabilities` those that the host gives, and `listing` lists the former. `modules` has
 //! the modules that were loaded, and `remains` forgets cells of which nothing lives. `turns` enters the engine, `code`
 //! loads a cell, and `cell` goes from the linked cell to its end. Where cells interleave, `seats` has the tables of those
 //! that wait, and `interleave` their turns and the points to which they go back.
 
+mod blocks;
 mod capabilities;
 mod cell;
 pub(super) mod code;

@@ -199,6 +199,36 @@ fn a_cell_waits_for_its_own_imports_however_many_cells_came_before() {
 }
 
 #[test]
+fn cells_in_flight_share_the_tables_that_did_not_change() {
+    let functions = [("load", ASYNC_FUNCTION | 1), ("keep", 2)];
+    let request = SessionRequest { interleave: true, ..host::functions(&functions) };
+    let mut cells = Cells::with(request);
+    assert!(!cells.begin_as(1, "for (let i = 0; i < 20_000; i += 1) keep(() => i)"));
+    for number in 2..=202 {
+        assert!(cells.begin_as(number, "await load(() => 1)"));
+    }
+    let bytes = cells.in_flight.bytes();
+    assert!((1..48 << 20).contains(&bytes), "{bytes}");
+}
+
+#[test]
+fn states_of_cells_in_flight_count() {
+    let functions = [("load", ASYNC_FUNCTION | 1)];
+    let request = SessionRequest { interleave: true, ..host::functions(&functions) };
+    let mut cells = Cells::with(request);
+    assert!(!cells.begin_as(1, "const bytes = new Uint8Array(12_000_000)"));
+    // The limit is 64 MB: each of them leaves its own state to the next one.
+    let waits = (2..=8)
+        .map(|number| cells.begin_as(number, &format!("bytes.fill({number}); await load()")));
+    let waits: Vec<bool> = waits.collect();
+    assert_eq!(waits, [true, true, true, true, true, false, false]);
+    let bytes = cells.in_flight.bytes();
+    assert!((48_000_000..64_000_000).contains(&bytes), "{bytes}");
+    cells.isolate.reset();
+    assert_eq!(cells.in_flight.bytes(), 0);
+}
+
+#[test]
 fn a_long_name_is_cut_in_a_list() {
     let mut cells = Cells::open();
     let exact = "é".repeat(256);

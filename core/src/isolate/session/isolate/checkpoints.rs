@@ -93,14 +93,25 @@ impl SessionIsolate {
         };
     }
 
-    pub(in crate::isolate::session) fn checkpoint(&self) -> Option<(Snapshot, Image)> {
+    fn checkpoint(&self) -> Option<(Snapshot, Image)> {
+        self.checkpoint_after(None).map(|(checkpoint, _)| checkpoint)
+    }
+
+    /// A checkpoint, and its bytes beside those that it shares with an earlier one.
+    pub(in crate::isolate::session) fn checkpoint_after(
+        &self,
+        earlier: Option<&(Snapshot, Image)>,
+    ) -> Option<((Snapshot, Image), usize)> {
         let state = self.state.as_ref()?;
         let occupied = self.tenant.occupy();
-        let (held_bytes, _) = occupied.instance().heap().held_and_room_bytes();
+        let heap = occupied.instance().heap();
+        let held_bytes = heap.used_bytes() + heap.charged_bytes();
         let most_bytes = self.limits.checkpoint_bytes;
         let fits = held_bytes <= most_bytes && most_bytes > 0;
         let snapshot = fits.then(|| occupied.checkpoint()).flatten()?;
-        Some((snapshot, Image::of(state)?))
+        let bytes = snapshot.bytes_beyond(earlier.map(|(snapshot, _)| snapshot));
+        let (image, more_bytes) = Image::after(state, earlier.map(|(_, image)| image))?;
+        Some(((snapshot, image), bytes + more_bytes))
     }
 
     /// Undoes the present cell.

@@ -29,7 +29,7 @@ use crate::{
         session_request::{SessionRequest, UpdateRequest},
     },
     os::sync::Mutex,
-    value::{Event, Value, Writer},
+    value::{Event, InFlight, Value, Writer},
 };
 
 /// Everything that the sandbox has asked for.
@@ -209,6 +209,8 @@ pub(super) struct Cells {
     pub(super) isolate: Box<SessionIsolate>,
     pub(super) host: Arc<Host>,
     pub(super) report: bool,
+    /// The bytes that count beside the heap.
+    pub(super) in_flight: Arc<InFlight>,
     again: Vec<Inbound>,
     count: u32,
 }
@@ -230,7 +232,8 @@ impl Cells {
     }
 
     fn of(isolate: Box<SessionIsolate>) -> Self {
-        Self { isolate, host: Arc::default(), report: false, again: Vec::new(), count: 0 }
+        let (host, in_flight) = (Arc::default(), Arc::default());
+        Self { isolate, host, report: false, in_flight, again: Vec::new(), count: 0 }
     }
 
     pub(super) fn fork(&mut self) -> Self {
@@ -282,6 +285,22 @@ impl Cells {
         let (work, seat) = (self.work(text), self.seat());
         let inbox = std::mem::take(&mut self.again);
         assert!(matches!(self.isolate.start(work, &seat, inbox), Turn::Idle { .. }), "{text}");
+    }
+
+    /// Begins a cell with a number, which interleaves with others. Returns whether it waits for its host.
+    pub(super) fn begin_as(&mut self, number: u32, text: &str) -> bool {
+        let (work, mut seat) = (self.work(text), self.seat());
+        seat.number = number;
+        seat.termination = Arc::new(Termination::of_cell(Arc::clone(&self.in_flight)));
+        let inbox = std::mem::take(&mut self.again);
+        let turn = self.isolate.start(work, &seat, inbox);
+        let keep = matches!(turn, Turn::Ended(End::Cell(_) | End::Failed(..)));
+        let waits = matches!(turn, Turn::Idle { .. });
+        if !waits {
+            let concluded = self.isolate.conclude(number, keep);
+            assert_eq!(concluded.state, SessionState::Kept, "{turn:?}");
+        }
+        waits
     }
 
     /// Hands the cell that waits what there is. `None` if it waits for more.

@@ -57,7 +57,7 @@ pub(crate) use self::{
     extension::fault as extension_fault,
     memory::{
         home::{Home, Tenant},
-        pool::{Lease, Pool, PoolOptions},
+        pool::{HomePermit, Lease, Pool, PoolOptions},
         slot::LARGEST_LIMIT_BYTES as LARGEST_SLOT_LIMIT_BYTES,
         termination::Termination,
     },

@@ -9,9 +9,9 @@ use std::{
 };
 
 use isolane::{
-    CallOptions, CellOptions, Cells, ExecutionResult, HostError, HostFunction, Inputs, NameKind,
-    Runtime, RuntimeOptions, SandboxFunction, SandboxPromise, Session, SessionOptions,
-    SessionState, SessionUpdate, Status, ValueFrom,
+    CallOptions, CellOptions, Cells, ExecutionOptions, ExecutionResult, HostError, HostFunction,
+    Inputs, NameKind, Runtime, RuntimeOptions, SandboxFunction, SandboxPromise, Session,
+    SessionOptions, SessionState, SessionUpdate, Status, ValueFrom,
 };
 
 fn session(globals: Inputs) -> Session {
@@ -391,6 +391,34 @@ fn more_sessions_than_homes_have_states_of_their_own() {
             Some(f64::from(u32::try_from(index).expect("few")))
         );
     }
+}
+
+#[test]
+fn sessions_roll_back_beside_any_number_of_parked_runs() {
+    const RUNS: usize = 100;
+    let runtime = Runtime::new(&RuntimeOptions::default()).expect("valid");
+    let parked: Vec<_> = (0..RUNS)
+        .map(|_| {
+            let never =
+                HostFunction::future(|| futures::future::pending::<Result<i32, HostError>>());
+            let globals = Inputs::new().with("never", never);
+            let options = ExecutionOptions { globals, ..Default::default() };
+            runtime.run_code("await never()", options)
+        })
+        .collect();
+    wait_until(|| runtime.stats().parked == RUNS);
+    let sessions: Vec<_> = (0..3)
+        .map(|_| runtime.session(SessionOptions::default()).expect("valid options"))
+        .collect();
+    for session in &sessions {
+        assert_eq!(value(session, "let kept = 1; kept"), 1.0);
+    }
+    for session in &sessions {
+        let ended = session.run("kept = 2; for (;;);", timeout(50)).wait();
+        assert_eq!(state(&ended.expect("an open session")), SessionState::RolledBack);
+        assert_eq!(value(session, "kept"), 1.0);
+    }
+    drop(parked);
 }
 
 #[test]

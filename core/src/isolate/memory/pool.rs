@@ -88,6 +88,9 @@ pub(crate) struct Lease<R: Realm> {
     waiting: Option<SlotPermit>,
 }
 
+/// The right of a home of sessions to a slot. Parked runs leave some of these.
+pub(crate) struct HomePermit(SlotPermit);
+
 impl<R: Realm> Deref for Lease<R> {
     type Target = Instance<R>;
 
@@ -161,7 +164,39 @@ impl<R: Realm> Pool<R> {
         Some(Lease { waiting: lease.permit.is_some().then_some(waiting), ..lease })
     }
 
+    /// The right to a slot for a home of sessions; `None` if runs that wait have all. Where sessions have no home yet, they
+    /// get one in any case: without a slot no cell of theirs could be rolled back.
+    pub(crate) fn permit_home(&self, is_first: bool) -> Option<HomePermit> {
+        let most = self.options.max_slots.saturating_sub(self.options.kept_slots);
+        SlotPermit::take(&self.waiting, if is_first { usize::MAX } else { most }).map(HomePermit)
+    }
+
+    /// A pristine instance for a home of sessions with that limit: in a slot with a permit, else a plain one.
+    pub(crate) fn take_home(
+        &self,
+        permit: Option<HomePermit>,
+        limit_bytes: usize,
+        is_extended: bool,
+    ) -> Option<Lease<R>> {
+        self.taken.fetch_add(1, Ordering::Relaxed);
+        self.is_extended.store(is_extended, Ordering::Relaxed);
+        let Some(HomePermit(waiting)) = permit.filter(|_| limit_bytes <= LARGEST_LIMIT_BYTES)
+        else {
+            return self.make_plain(is_extended);
+        };
+        let lease = match self.take_ready(is_extended) {
+            Some(lease) if lease.permit.is_some() => lease,
+            // A few more than the others have.
+            _ => self.make_in(usize::MAX, is_extended)?,
+        };
+        Some(Lease { waiting: lease.permit.is_some().then_some(waiting), ..lease })
+    }
+
     fn take_ready_or_make(&self, is_extended: bool) -> Option<Lease<R>> {
+        self.take_ready(is_extended).or_else(|| self.make(is_extended))
+    }
+
+    fn take_ready(&self, is_extended: bool) -> Option<Lease<R>> {
         let ready = {
             let mut ready = self.ready.lock();
             match ready.iter().rposition(|lease| lease.is_extended == is_extended) {
@@ -172,9 +207,8 @@ impl<R: Realm> Pool<R> {
         };
         if ready.is_some() {
             self.taken_ready.fetch_add(1, Ordering::Relaxed);
-            return ready;
         }
-        self.make(is_extended)
+        ready
     }
 
     /// Takes an instance back after its run, whatever was left in it.
@@ -268,10 +302,15 @@ impl<R: Realm> Pool<R> {
     }
 
     fn make(&self, is_extended: bool) -> Option<Lease<R>> {
+        self.make_in(self.options.max_slots, is_extended)
+    }
+
+    /// Makes an instance, in a slot if there are fewer than so many.
+    fn make_in(&self, most_slots: usize, is_extended: bool) -> Option<Lease<R>> {
         if sanitized::plain_instances() {
             return self.make_plain(is_extended);
         }
-        let Some(permit) = SlotPermit::take(&self.slots, self.options.max_slots) else {
+        let Some(permit) = SlotPermit::take(&self.slots, most_slots) else {
             return self.make_plain(is_extended);
         };
         let Some(instance) = Instance::in_slot(self.build(is_extended)) else {
@@ -384,6 +423,29 @@ mod tests {
             pool.give_back(lease);
         }
         assert_eq!(kinds(&[take(true), take(true)]), [true, true]);
+    }
+
+    #[test]
+    fn the_first_home_has_a_slot_beside_all_runs_that_wait() {
+        let options =
+            PoolOptions { ready: 1, max_slots: 2, kept_slots: 1, ..PoolOptions::default() };
+        let pool = Pool::<TestRealm>::new(build, options);
+        let runs: Vec<_> = (0..2).map(|_| pool.take(LIMIT, true).expect("an instance")).collect();
+        let quick = pool.take(LIMIT, false).expect("an instance");
+        assert!(
+            quick.slot().is_some() && runs.iter().filter(|it| it.slot().is_some()).count() == 1
+        );
+        assert!(pool.permit_home(false).is_none());
+        let permit = pool.permit_home(true);
+        let home = pool.take_home(permit, LIMIT, false).expect("an instance");
+        assert!(home.slot().is_some());
+        assert!(pool.permit_home(false).is_none());
+        drop((runs, quick, home));
+        let permit = pool.permit_home(false);
+        let home = pool.take_home(permit, LIMIT, false).expect("an instance");
+        assert!(home.slot().is_some());
+        let none = pool.permit_home(false);
+        assert!(pool.take_home(none, LIMIT, false).expect("an instance").slot().is_none());
     }
 
     #[test]

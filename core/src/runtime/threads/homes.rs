@@ -13,7 +13,7 @@ use std::{
 };
 
 use crate::{
-    isolate::{Home, LARGEST_SLOT_LIMIT_BYTES, Pool, Realm, Tenant},
+    isolate::{Home, HomePermit, LARGEST_SLOT_LIMIT_BYTES, Pool, Realm, Tenant},
     os::sync::Mutex,
 };
 
@@ -45,6 +45,8 @@ impl<R: Guest> Default for Homes<R> {
 pub(crate) struct Site<R: Guest> {
     /// Made when the first session begins; `None` if each session has an instance to itself.
     home: Mutex<Option<Arc<Home<Realm>>>>,
+    /// Its right to a slot, until the home is made.
+    permit: Mutex<Option<HomePermit>>,
     /// Whether its realm is extended.
     is_extended: bool,
     sessions: AtomicUsize,
@@ -71,22 +73,36 @@ pub(crate) struct Grant<R: Guest> {
 }
 
 impl<R: Guest> Homes<R> {
-    /// A place for a session that begins: an empty home, or a new one, or else the one with the fewest sessions.
-    pub(crate) fn stay(self: &Arc<Self>, is_extended: bool) -> Stay<R> {
+    /// A place for a session that begins: an empty home, or a new one, or else the one with the fewest sessions. A session
+    /// shares a home, too, where there is no slot for another one.
+    pub(crate) fn stay(
+        self: &Arc<Self>,
+        pool: &Pool<Realm>,
+        limit_bytes: usize,
+        is_extended: bool,
+    ) -> Stay<R> {
         let mut sites = self.0.lock();
         let fewest = sites
             .iter()
             .filter(|site| site.is_extended == is_extended && !site.stuck.load(Ordering::Relaxed))
-            .min_by_key(|site| site.sessions.load(Ordering::Relaxed))
-            .filter(|site| sites.len() >= MAX_HOMES || site.sessions.load(Ordering::Relaxed) == 0);
-        let site = match fewest {
-            Some(site) => Arc::clone(site),
-            None => {
-                let site = Arc::new(Site::new(is_extended));
-                sites.push(Arc::clone(&site));
-                site
+            .min_by_key(|site| site.sessions.load(Ordering::Relaxed));
+        let is_first = fewest.is_none();
+        let is_full = sites.len() >= MAX_HOMES;
+        let known =
+            fewest.filter(|site| is_full || site.sessions.load(Ordering::Relaxed) == 0).cloned();
+        let shared = fewest.cloned();
+        let site = known.unwrap_or_else(|| {
+            let has_slot = limit_bytes <= LARGEST_SLOT_LIMIT_BYTES;
+            let permit = if has_slot { pool.permit_home(is_first) } else { None };
+            match shared {
+                Some(site) if has_slot && permit.is_none() => site,
+                _ => {
+                    let site = Arc::new(Site::new(is_extended, permit));
+                    sites.push(Arc::clone(&site));
+                    site
+                }
             }
-        };
+        });
         site.sessions.fetch_add(1, Ordering::Relaxed);
         Stay { site, homes: Arc::downgrade(self) }
     }
@@ -112,9 +128,10 @@ impl<R: Guest> Homes<R> {
 }
 
 impl<R: Guest> Site<R> {
-    fn new(is_extended: bool) -> Self {
+    fn new(is_extended: bool, permit: Option<HomePermit>) -> Self {
         Self {
             home: Mutex::default(),
+            permit: Mutex::new(permit),
             is_extended,
             sessions: AtomicUsize::new(0),
             stuck: AtomicBool::new(false),
@@ -170,11 +187,12 @@ impl<R: Guest> Stay<R> {
         {
             return Tenant::new(home);
         }
-        let lease = if self.site.is_extended {
-            pool.take_extended(limit_bytes, true)
+        let permit = if limit_bytes <= LARGEST_SLOT_LIMIT_BYTES {
+            self.site.permit.lock().take().or_else(|| pool.permit_home(false))
         } else {
-            pool.take(limit_bytes, true)
+            None
         };
+        let lease = pool.take_home(permit, limit_bytes, self.site.is_extended);
         let made = Home::new(lease?);
         if made.is_shared() {
             *home = Some(Arc::clone(&made));

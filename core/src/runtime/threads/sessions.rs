@@ -457,7 +457,9 @@ impl Session {
             let mut stay = self.stay.lock();
             let homes = &self.resources.homes;
             let is_extended = self.request.extension.is_some();
-            Arc::clone(stay.get_or_insert_with(|| Arc::new(homes.stay(is_extended))))
+            let stays =
+                || Arc::new(homes.stay(&self.resources.pool, self.limit_bytes, is_extended));
+            Arc::clone(stay.get_or_insert_with(stays))
         };
         stay.request(run);
     }

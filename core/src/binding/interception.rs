@@ -83,6 +83,11 @@ pub trait RunInterceptor: Any + fmt::Debug + Send + Sync {
     /// Somebody has terminated the run after its end, and before the caller was told: its value is not needed any more,
     /// and [`RunInterceptor::result`] should return soon. Not called for a cell, whose effects are in its session.
     fn terminated(&self) {}
+
+    /// The interceptor to which this one passes on all that it is told, if there is one: [`Interception::find`] finds it.
+    fn inner(&self) -> Option<&Arc<dyn RunInterceptor>> {
+        None
+    }
 }
 
 /// The rest of a run that has ended: the work of its native functions. It ends when the last clone is dropped.
@@ -152,6 +157,19 @@ impl Interception {
     #[must_use]
     pub fn interceptor(&self) -> &Arc<dyn RunInterceptor> {
         &self.0.interceptor
+    }
+
+    /// The interceptor of that type: this one, or one inside.
+    #[must_use]
+    pub fn find<T: RunInterceptor>(&self) -> Option<Arc<T>> {
+        let mut interceptor = self.interceptor();
+        loop {
+            let any: Arc<dyn Any + Send + Sync> = Arc::clone(interceptor) as _;
+            match any.downcast() {
+                Ok(found) => return Some(found),
+                Err(_) => interceptor = interceptor.inner()?,
+            }
+        }
     }
 
     /// The run has a handle, and the interceptor knows it.

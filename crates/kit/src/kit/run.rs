@@ -4,7 +4,6 @@
 //! A run that ended by itself waits here for its calls of `state` and `db`.
 
 use std::{
-    any::Any,
     borrow::Cow,
     fmt,
     sync::{Arc, Mutex, PoisonError, Weak},
@@ -52,9 +51,7 @@ impl KitRun {
     /// The state of an intercepted run or cell; `None` if no kit intercepts it.
     #[must_use]
     pub fn of(interception: &Interception) -> Option<Self> {
-        let interceptor = Arc::clone(interception.interceptor());
-        let state: Arc<dyn Any + Send + Sync> = interceptor;
-        state.downcast().ok().map(Self)
+        interception.find().map(Self)
     }
 
     /// Has commands of the run for a [`DrivenBrowser`](crate::browser::DrivenBrowser) announced with that function, which

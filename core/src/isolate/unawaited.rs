@@ -12,6 +12,7 @@ mod warnings;
 
 use super::{
     State,
+    backtrace::label_of,
     crossing::bridge::HostCall,
     engine::{
         Local, Raw, address_of,
@@ -20,6 +21,7 @@ use super::{
     },
     extension, session,
 };
+use crate::modules::{program, session_interceptor::HELPERS_FILE};
 
 /// The answered promises that are watched at once. Of further ones nothing is told.
 const MOST_WATCHED: usize = 64;
@@ -45,14 +47,21 @@ pub(super) struct Site {
 }
 
 impl Site {
-    /// The site of a call of a host function, with its callers, the innermost first. `None` for calls that the extension
-    /// makes for itself: its host knows which of them are lost.
+    /// The site of a call of a host function, with its callers, the innermost first. Of a call that a helper of the host
+    /// passes on, it is the call of the helper. `None` for calls that the extension makes for itself: its host knows which
+    /// of them are lost.
     pub(super) fn new(state: &State, function: &Local, callers: &[Caller]) -> Option<Self> {
         let number = state.host_function_number(function.raw());
         let is_passed_on = number.is_some_and(extension::is_told);
         let own = if is_passed_on { PASSED_ON_BY } else { 1 };
-        let caller = callers.iter().take(own).find(|caller| !caller.is_trusted())?.clone();
-        Some(Self { function: function.clone(), caller })
+        let at = callers.iter().take(own).position(|caller| !caller.is_trusted())?;
+        let callers = &callers[at..];
+        let helpers = callers.iter().take_while(|caller| state.is_of_helper(caller)).count();
+        let (function, caller) = match (callers[..helpers].last(), callers.get(helpers)) {
+            (Some(helper), Some(caller)) => (helper.function(), caller),
+            _ => (function.raw(), callers.first()?),
+        };
+        Some(Self { function: state.realm().cx.dup(function), caller: caller.clone() })
     }
 }
 
@@ -188,6 +197,11 @@ impl State {
         let number = self.calls_made.get().wrapping_add(1);
         self.calls_made.set(number);
         number
+    }
+
+    fn is_of_helper(&self, caller: &Caller) -> bool {
+        let file = self.realm().cx.atom_text(caller.file());
+        file.is_ok_and(|file| program::shown(label_of(&file.into_lossy())) == HELPERS_FILE)
     }
 
     fn watch(&self, layout: Layout, watched: Watched) {

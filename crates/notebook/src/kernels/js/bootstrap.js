@@ -10,17 +10,17 @@ const {
 } = await (async (console, mark, variables) => {
   'use strict';
   const { call: send, about } = await import(MARK);
-  const call = async (helper, name, args) => {
-    let answer;
+  const rejected = Promise.reject.bind(Promise);
+  // The promise of the host itself, so that a warning about one that is never awaited names the helper.
+  const call = (helper, name, args) => {
     try {
-      answer = send(helper, name, args);
+      return send(helper, name, args);
     } catch (error) {
       // The arguments cannot cross. They are the third of the call.
       const { message } = error;
       if (typeof message === 'string') error.message = message.replace('arguments[2]', () => `${name || helper}: args`);
-      throw error;
+      return rejected(error);
     }
-    return answer;
   };
   const { log, debug } = console;
   const base64 = /^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$/;

@@ -5,6 +5,7 @@
 
 import type { ProgramConfinement } from './executors.js';
 import type { AbortSignalLike, Runtime } from './index.js';
+import type { Kit } from './kit.js';
 
 export type { ProgramConfinement } from './executors.js';
 
@@ -162,11 +163,11 @@ export interface ArtifactsOptions {
 
 /** The options of JavaScript cells. */
 export interface JsOptions {
-  /** The runtime of the session. Default: that of the process. */
+  /** The runtime of the session. Default: that of the kit, else that of the process. */
   runtime?: Runtime;
   /** Default `'typescript'`. */
   language?: 'javascript' | 'typescript';
-  /** The memory of the session. Default 128 MiB. */
+  /** The memory of the session. Default: that of the kit, else 128 MiB. */
   memoryLimitBytes?: number;
   /** The largest state that is kept for rolling back. Default 64 MiB. */
   checkpointBytes?: number;
@@ -176,6 +177,11 @@ export interface JsOptions {
   imports?: Record<string, Record<string, unknown>>;
   /** Modules that cells may import, by a relative specifier. */
   modules?: Record<string, string>;
+  /**
+   * Capabilities of cells: `fetch`, `state`, timers, for example. Its secrets are taken out of all that a cell shows. The
+   * clocks are the notebook's: the kit's `timeoutMs` does not count.
+   */
+  kit?: Kit;
   /** The time without a cell after which the session ends; 0: never. Default 0. */
   idleTimeoutMs?: number;
 }

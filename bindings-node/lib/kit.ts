@@ -38,7 +38,14 @@ const NUMBERING: Numbering = {
   answerOf: () => 'result',
 };
 
+/** The key by which another system finds a kit. */
+export let keyOf: (kit: Kit) => string;
+
 export class Kit {
+  static {
+    keyOf = (kit) => native.kitKey(kit.#native);
+  }
+
   readonly #native: NativeKit;
   #closed: Promise<void> | undefined;
   /** The page with its number, which this object keeps. */

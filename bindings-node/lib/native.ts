@@ -198,6 +198,8 @@ export interface Native {
   /** Calls a function of the host's side, such as `state.get`. The answer has the number `request`. */
   callKit(bridge: number, kit: NativeKit, request: number, name: string, frame: Uint8Array, length: number, blobs: Blobs): Misuse | null;
   describeKit(bridge: number, kit: NativeKit, request: number): void;
+  /** The key by which another system finds the kit. */
+  kitKey(kit: NativeKit): string;
   closeKit(kit: NativeKit): void;
   setSecret(kit: NativeKit, name: string, frame: Uint8Array, length: number, blobs: Blobs): Misuse | null;
   deleteSecret(kit: NativeKit, name: string): boolean | Misuse;

@@ -6,6 +6,7 @@
 import type { Available, ExecuteOptions, Stats, Tool, ToolResult } from '../notebook.js';
 import { Door, DoorCall } from './door.js';
 import { reasonText } from './execution.js';
+import { Kit, keyOf } from './kit.js';
 import { withPath } from './notebook/misuse.js';
 import { object, option, readSignal } from './options.js';
 import { Runtime } from './runtime.js';
@@ -14,6 +15,9 @@ export { renderCall, renderHtml, renderTerminal, toIpynb } from './notebook/rend
 
 /** The parents of children: a notebook that nobody holds any more ends, and its children with it. */
 const parents = new WeakMap<Notebook, Notebook>();
+
+/** The kits of notebooks, which keep the pages of browsers. */
+const kits = new WeakMap<Notebook, Kit>();
 
 /** The systems of registries. */
 const registries = new WeakMap<Registry, Door>();
@@ -42,7 +46,8 @@ export class Notebook {
       return;
     }
     this.#door = withPath(() => {
-      const { given, runtime } = withoutRuntime(options === undefined ? {} : object(options, 'options'));
+      const { given, runtime, kit } = withoutHandles(options === undefined ? {} : object(options, 'options'));
+      if (kit !== undefined) kits.set(this, kit);
       return new Door('notebook', withSignals(withKey(given)), runtime);
     });
   }
@@ -106,16 +111,20 @@ function withKey(given: Readonly<Record<string, unknown>>): Readonly<Record<stri
   return { ...rest, $registry: door.ask<string>('key') };
 }
 
-/** The options without the runtime of JavaScript, which is no value. */
-function withoutRuntime(given: Readonly<Record<string, unknown>>): {
+/** The options without the runtime and the kit of JavaScript, which are no values; the kit's key is in its place. */
+function withoutHandles(given: Readonly<Record<string, unknown>>): {
   given: Readonly<Record<string, unknown>>;
-  runtime: Runtime | undefined;
+  runtime?: Runtime;
+  kit?: Kit;
 } {
   const js = option(given, 'js');
-  if (typeof js !== 'object' || js === null) return { given, runtime: undefined };
-  const { runtime, ...rest } = js as Record<string, unknown>;
-  if (!(runtime instanceof Runtime)) return { given, runtime: undefined };
-  return { given: { ...given, js: rest }, runtime };
+  if (typeof js !== 'object' || js === null) return { given };
+  const { runtime, kit, ...rest } = js as Record<string, unknown>;
+  const isRuntime = runtime instanceof Runtime;
+  const isKit = kit instanceof Kit;
+  if (!isRuntime && !isKit) return { given };
+  const others = { ...rest, ...(isRuntime ? {} : { runtime }), ...(isKit ? { $kit: keyOf(kit) } : { kit }) };
+  return { given: { ...given, js: others }, ...(isRuntime && { runtime }), ...(isKit && { kit }) };
 }
 
 /** The options with functions whose last argument is the number of a call, and one that aborts its signal. */

@@ -161,6 +161,13 @@ pub fn describe_kit(env: Env, bridge: u32, kit: &NativeKit, request: u32) -> Res
     })
 }
 
+/// The key by which another system finds a kit.
+#[napi(catch_unwind)]
+#[must_use]
+pub fn kit_key(kit: &NativeKit) -> String {
+    kit.kit.key()
+}
+
 /// Closes a kit.
 #[napi(catch_unwind)]
 pub fn close_kit(kit: &NativeKit) {

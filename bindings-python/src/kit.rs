@@ -9,7 +9,7 @@ use isolane::{Error, NativeRun, RunHandle, Spelling, Value, value::Writer};
 use isolane_kit::browser::{Answer, Browser, Command, DrivenBrowser, Failure, Task};
 use isolane_kit::kit::{CallError, CallRecord, Kit, KitOptions, KitOutcome, KitRun, KitSecrets};
 use pyo3::{
-    exceptions::PyRuntimeError,
+    exceptions::{PyRuntimeError, PyTypeError},
     prelude::*,
     types::{PyDict, PyTuple},
 };
@@ -124,6 +124,15 @@ impl PyKit {
             })));
         }));
         Ok(answer)
+    }
+
+    /// The key by which another system finds the kit.
+    fn key(&self) -> PyResult<String> {
+        if self.page.is_some() {
+            // Its tasks are announced to the callers of runs of the kit.
+            return Err(PyTypeError::new_err("js.kit has a page that Python drives"));
+        }
+        Ok(self.kit.key())
     }
 
     /// Refuses new runs, and ends the live ones.

@@ -9,6 +9,7 @@ import { test } from 'node:test';
 import { setImmediate as turn } from 'node:timers/promises';
 
 import { Runtime } from 'isolane';
+import { Kit } from 'isolane/kit';
 import { Notebook, Registry } from 'isolane/notebook';
 
 const ROOT = new URL('../..', import.meta.url);
@@ -99,10 +100,11 @@ function prepared({ folder, links = {}, artifacts, options = {} }) {
   return { place, given };
 }
 
-for (const { name, needs, host: hasHost, calls, ...more } of cases) {
+for (const { name, needs, host: hasHost, kit, calls, ...more } of cases) {
   test(name, { ...CEILING, skip: needs === 'python' && skip }, async (t) => {
     const { place, given } = prepared(more);
     t.after(() => rmSync(place, { recursive: true }));
+    if (kit !== undefined) given.js = { ...given.js, kit: new Kit(kit) };
     await using(new Notebook({ ...given, py: { isolation, ...given.py }, ...(hasHost && host) }), async (notebook) => {
       for (const { cells, text, status, state, error = false, images = 0, details = {} } of calls) {
         const result = await notebook.execute({ cells });
@@ -151,6 +153,8 @@ test('misuse throws at once, with its path', CEILING, async () => {
     [() => new Notebook({ limit: {} }), TypeError, 'limit', "limit: unknown option 'limit'; did you mean 'limits'?"],
     [() => new Notebook(1), TypeError, 'options', 'options must be an object, got a number'],
     [() => new Notebook({ limits: { images: 1.5 } }), RangeError, 'limits.images', 'limits.images must be a whole number from 0 to 1000, got 1.5'],
+    [() => new Notebook({ js: { kit: {} } }), TypeError, 'js.kit', 'js.kit must be a Kit, got an object'],
+    [() => new Notebook({ js: { kit: new Kit({ state: true }), globals: { state: 1 } } }), TypeError, 'js.globals.state', "js.globals.state: the name is the kit's: choose another name"],
     [() => new Notebook({ js: { runtime: {} } }), TypeError, 'js.runtime', 'js.runtime must be a Runtime, got an object'],
     [() => new Notebook({ limits: { window: () => 1 } }), TypeError, 'limits.window', 'limits.window must be data, got a function'],
     [() => new Notebook({ js: { globals: { console: 1 } } }), TypeError, 'js.globals.console', "js.globals.console: the name is the notebook's: choose another name"],
@@ -217,6 +221,23 @@ test('the end of a cell aborts the signals of its calls', CEILING, async () => {
     const { content } = await execution;
     assert.match(content[0].text, /^Command aborted: enough\nCell aborted\./);
   }
+});
+
+test('a kit that was closed is misuse, and ends the cells', CEILING, async () => {
+  const kit = new Kit({ state: true });
+  await using(new Notebook({ js: { kit } }), async (notebook) => {
+    assert.match(notebook.tool().description, /no file system, no network and no `require`\.\nJavaScript also has `setTimeout`.*, `state`\./);
+    await kit.state.set('n', 1);
+    assert.equal(await textOf(notebook, js("await state.get('n')")), '1');
+    const closing = notebook.execute({ cells: [js("print('begun'); await new Promise((done) => setTimeout(done, 60_000))")] }, {
+      onUpdate({ content }) {
+        if (content[0].text.includes('begun')) void kit.close();
+      },
+    });
+    assert.equal((await closing).content[0].text, 'begun\nCommand aborted: the kit is closed\nCell aborted.\nJavaScript state was lost.');
+    assert.equal(await textOf(notebook, js('1')), 'the kit is closed\nCell failed (exit code 1).');
+  });
+  assert.throws(() => new Notebook({ js: { kit } }), { name: 'TypeError', message: 'js.kit is closed', path: 'js.kit' });
 });
 
 test('a runtime of the caller runs the cells', CEILING, async () => {

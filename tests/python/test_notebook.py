@@ -11,6 +11,7 @@ from typing import Any
 
 import isolane
 import pytest
+from isolane.kit import Kit
 from isolane.notebook import CallResult, Notebook, Registry, Update, _cancelled
 
 CASES = Path(__file__).parents[2] / "crates/notebook/tests/cases"
@@ -181,6 +182,8 @@ def test_case(case: dict[str, Any], tmp_path: Path) -> None:
     host = HOST if case.get("host") else {}
     options = prepared(case, tmp_path)
     options["py"] = {"isolation": ISOLATION, **options.get("py", {})}
+    if "kit" in case:
+        options["js"] = {**options.get("js", {}), "kit": Kit(**spelled(case["kit"]))}
     with Notebook(**options, **host) as notebook:
         for call in case["calls"]:
             result = notebook.execute_sync({"cells": call["cells"]})
@@ -230,6 +233,7 @@ def test_case(case: dict[str, Any], tmp_path: Path) -> None:
             ),
         ),
         ({"js": {"runtime": 1}}, TypeError, "js.runtime", "js.runtime must be a Runtime, got 1"),
+        ({"js": {"kit": 1}}, TypeError, "js.kit", "js.kit must be a Kit, got 1"),
     ],
 )
 def test_misuse_of_options(
@@ -477,3 +481,34 @@ def test_notebooks_of_a_registry_that_name_a_session_share_its_kernels() -> None
         assert second.stats()["kernels"][0]["session_id"] == "a"
         with pytest.raises(TypeError, match="js must be as it is in session 'a'"):
             Notebook(registry=registry, session_id="a", js={"memory_limit_bytes": 1 << 25})
+
+
+def test_a_kit_that_was_closed_is_misuse_and_ends_the_cells() -> None:
+    kit = Kit(state=True)
+    with Notebook(js={"kit": kit}) as notebook:
+        assert "JavaScript also has `setTimeout`" in notebook.tool()["description"]
+        kit.state.set_sync("n", 1)
+        assert notebook.execute_sync(js("await state.get('n')")).text == "1"
+
+        def on_update(update: Update) -> None:
+            if "begun" in update.content[0]["text"]:
+                kit.close()
+
+        waits = js("print('begun'); await new Promise((done) => setTimeout(done, 60_000))")
+        text = notebook.execute_sync(waits, on_update=on_update).text
+        tail = "Cell aborted.\nJavaScript state was lost."
+        assert text == f"begun\nCommand aborted: the kit is closed\n{tail}"
+        text = notebook.execute_sync(js("1")).text
+        assert text == "the kit is closed\nCell failed (exit code 1)."
+    with pytest.raises(TypeError, match=r"^js\.kit is closed$") as raised:
+        Notebook(js={"kit": kit})
+    assert getattr(raised.value, "path", None) == "js.kit"
+
+
+def test_a_page_that_python_drives_cannot_be_handed_over() -> None:
+    with (
+        Kit(browser=lambda _proxy: None) as kit,
+        pytest.raises(TypeError, match=r"^js\.kit has a page that Python drives$") as raised,
+    ):
+        Notebook(js={"kit": kit})
+    assert getattr(raised.value, "path", None) == "js.kit"

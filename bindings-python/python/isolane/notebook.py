@@ -18,6 +18,7 @@ from ._door import Door, DoorCall
 from ._notebook_misuse import paths as _paths
 from ._notebook_render import render_call, render_html, render_terminal, to_ipynb
 from ._runtime import Runtime
+from .kit import Kit
 
 __all__ = [
     "CallResult",
@@ -124,12 +125,12 @@ class Notebook:
         Raises:
             TypeError, ValueError: an option is not valid. `path` names it.
         """
-        given, runtime = _without_runtime(options)
-        if isinstance(registry := given.get("registry"), Registry):
-            del given["registry"]
-            given["$registry"] = registry._door.ask("key")
         self._parent: Notebook | None = None
         with _paths():
+            given, runtime = _without_handles(options)
+            if isinstance(registry := given.get("registry"), Registry):
+                del given["registry"]
+                given["$registry"] = registry._door.ask("key")
             functions = _cancelled(given, weakref.ref(self))
             self._door = Door("notebook", functions, runtime, nests=True)
 
@@ -278,13 +279,18 @@ def _options(on_update: Callable[[Update], Any] | None) -> dict[str, Any]:
     return {"on_update": receive}
 
 
-def _without_runtime(options: Mapping[str, Any]) -> tuple[dict[str, Any], Runtime | None]:
-    """The options without the runtime of JavaScript, which is no value."""
+def _without_handles(options: Mapping[str, Any]) -> tuple[dict[str, Any], Runtime | None]:
+    """The options without the runtime and the kit of JavaScript, which are no values; the kit's key
+    is in its place."""
     js = options.get("js")
-    runtime = js.get("runtime") if isinstance(js, Mapping) else None
-    if not isinstance(js, Mapping) or not isinstance(runtime, Runtime):
+    if not isinstance(js, Mapping):
         return dict(options), None
-    rest = {name: value for name, value in js.items() if name != "runtime"}
+    rest, runtime = dict(js), None
+    if isinstance(js.get("runtime"), Runtime):
+        runtime = rest.pop("runtime")
+    if isinstance(kit := js.get("kit"), Kit):
+        del rest["kit"]
+        rest["$kit"] = kit._native.key()
     return {**options, "js": rest}, runtime
 
 

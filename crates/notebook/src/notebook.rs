@@ -217,7 +217,7 @@ impl Notebook {
     pub fn tool(&self) -> Tool {
         let Inner { py, kernels, limits, functions, .. } = &*self.0;
         let py = py.as_ref().filter(|_| kernels.has(Language::Py));
-        Tool::new(py, kernels.has(Language::Js), limits, functions)
+        Tool::new(py, kernels.js(), limits, functions)
     }
 
     /// Which backends can run cells. Starts the interpreter of Python for a moment, and tries the confinement, if no kernel

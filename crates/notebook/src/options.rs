@@ -10,6 +10,7 @@ use std::{
 
 use isolane::{Inputs, Runtime, Spelling};
 use isolane_confine::program::Required;
+use isolane_kit::Kit;
 use serde_json::Value as Json;
 
 use crate::{
@@ -57,11 +58,11 @@ pub struct NotebookOptions {
 /// The options of JavaScript cells.
 #[derive(Clone, Debug)]
 pub struct JsOptions {
-    /// The runtime of the session; by default the shared one.
+    /// The runtime of the session; by default that of the kit, else the shared one.
     pub runtime: Option<Runtime>,
     /// The language of cells.
     pub language: isolane::Language,
-    /// The most memory of the session, 128 MiB by default.
+    /// The most memory of the session; by default that of the kit, else 128 MiB.
     pub memory_limit_bytes: Option<u64>,
     /// The largest state that is kept for rolling back, 64 MiB by default.
     pub checkpoint_bytes: Option<u64>,
@@ -71,6 +72,9 @@ pub struct JsOptions {
     pub imports: BTreeMap<String, Inputs>,
     /// Modules that cells may import: relative specifier, and the source.
     pub modules: BTreeMap<String, String>,
+    /// Capabilities of cells: `fetch`, `state`, timers, for example. Its secrets are taken out of all that a cell
+    /// shows. Clocks of cells are the notebook's: the time limit of the kit does not count.
+    pub kit: Option<Kit>,
     /// The time without a cell after which the session ends, in ms. 0, the default: never.
     pub idle_timeout_ms: u64,
 }
@@ -276,6 +280,7 @@ impl Default for JsOptions {
             globals: Inputs::new(),
             imports: BTreeMap::new(),
             modules: BTreeMap::new(),
+            kit: None,
             idle_timeout_ms: 0,
         }
     }
@@ -368,12 +373,7 @@ impl NotebookOptions {
             return Err(Misuse::new(format!("env.{name}"), " must not contain NUL"));
         }
         self.py.iter().try_for_each(PyOptions::check)?;
-        let mut names = self.js.iter().flat_map(|js| js.globals.names());
-        if let Some(name) = names.find(|name| OWN_NAMES.contains(name)) {
-            let problem = ": the name is the notebook's: choose another name";
-            return Err(Misuse::new(format!("js.globals.{name}"), problem));
-        }
-        Ok(())
+        self.js.iter().try_for_each(JsOptions::check)
     }
 }
 
@@ -402,9 +402,13 @@ impl JsOptions {
             "globals",
             "imports",
             "modules",
+            "kit",
             "idle_timeout_ms",
         ];
         let group = Group::new("js.", given, &keys, spelling)?;
+        if let Some(other) = group.value("kit") {
+            return Err(wrong_type(&group.path("kit"), "a Kit", other));
+        }
         if let Some(other) = group.value("runtime") {
             return Err(wrong_type(&group.path("runtime"), "a Runtime", other));
         }
@@ -425,6 +429,27 @@ impl JsOptions {
             idle_timeout_ms: group.count("idle_timeout_ms", 0, MOST)?.unwrap_or_default(),
             ..Self::default()
         })
+    }
+
+    /// Checks fields that a Rust caller wrote.
+    fn check(&self) -> Result<(), Misuse> {
+        if self.kit.as_ref().is_some_and(Kit::is_closed) {
+            return Err(Misuse::new("js.kit", " is closed"));
+        }
+        let of_kit =
+            |name: &str| self.kit.iter().flat_map(|kit| kit.names()).any(|known| known == name);
+        for name in self.globals.names() {
+            let owner = if OWN_NAMES.contains(&name) {
+                "notebook"
+            } else if of_kit(name) {
+                "kit"
+            } else {
+                continue;
+            };
+            let problem = format!(": the name is the {owner}'s: choose another name");
+            return Err(Misuse::new(format!("js.globals.{name}"), &problem));
+        }
+        Ok(())
     }
 }
 

@@ -2,9 +2,10 @@
 //!
 //! In: the backends that are there, and the limits. Out: plain data. Nothing is described that is not there.
 
+use isolane_kit::Kit;
 use serde_json::{Value as Json, json};
 
-use crate::{Isolation, Limits, PyOptions, host::desk::Functions};
+use crate::{Isolation, JsOptions, Limits, PyOptions, host::desk::Functions};
 
 /// A tool for a model.
 #[derive(Clone, Debug, PartialEq)]
@@ -20,11 +21,11 @@ pub struct Tool {
 impl Tool {
     pub(crate) fn new(
         py: Option<&PyOptions>,
-        has_js: bool,
+        js: Option<&JsOptions>,
         limits: &Limits,
         functions: &Functions,
     ) -> Self {
-        let has_py = py.is_some();
+        let (has_py, has_js) = (py.is_some(), js.is_some());
         let languages = match (has_py, has_js) {
             (true, true) => "Python and JavaScript",
             (true, false) => "Python",
@@ -42,13 +43,13 @@ impl Tool {
             lines.push("Python: top-level `await` works. The value of the last expression is shown, unless the line ends with `;`. `display(value)` shows more: dicts and lists as JSON, tables, figures and images. `!command` runs a shell command. Input from a keyboard is not there.".to_owned());
         }
         lines.extend(py.filter(|py| py.isolation == Isolation::Confined).map(confined_line));
-        if has_js {
-            let files = if functions.files.is_some() {
-                "files are reached by `read` and the like alone, and `import` finds modules among them; there is no network and no `require`"
-            } else {
-                "there is no file system, no network and no `require`"
-            };
-            lines.push(format!("JavaScript or TypeScript: top-level `await` and `return` work. The value of a last statement that is an expression is shown. `display(value)` shows more, and `print` writes text. It is a sandbox: {files}."));
+        if let Some(js) = js {
+            let of_kit = js.kit.as_ref().map(Kit::names).unwrap_or_default();
+            let sandbox = sandbox(functions.files.is_some(), of_kit);
+            lines.push(format!("JavaScript or TypeScript: top-level `await` and `return` work. The value of a last statement that is an expression is shown. `display(value)` shows more, and `print` writes text. It is a sandbox{sandbox}."));
+            if !of_kit.is_empty() {
+                lines.push(format!("JavaScript also has `{}`.", of_kit.join("`, `")));
+            }
         }
         lines.extend(helper_lines(has_py, has_js, functions));
         lines.extend(parallel_lines(has_py, has_js, limits));
@@ -72,6 +73,26 @@ fn confined_line(py: &PyOptions) -> String {
     format!(
         "Python runs in a sandbox: most files of the machine are not there, files of your own go with the kernel{processes}{network}."
     )
+}
+
+/// The ways out of JavaScript cells, and those that are not there.
+fn sandbox(has_files: bool, of_kit: &[String]) -> String {
+    let has = |name: &str| of_kit.iter().any(|known| known == name);
+    let absent =
+        [("file system", has_files), ("network", has("fetch")), ("`require`", has("require"))];
+    let absent = absent.into_iter().filter(|(_, is_there)| !is_there);
+    let absent: Vec<String> = absent.map(|(name, _)| format!("no {name}")).collect();
+    let absent = match absent.split_last() {
+        None => None,
+        Some((last, [])) => Some(format!("there is {last}")),
+        Some((last, others)) => Some(format!("there is {} and {last}", others.join(", "))),
+    };
+    let files = has_files.then(|| {
+        "files are reached by `read` and the like alone, and `import` finds modules among them"
+            .to_owned()
+    });
+    let facts: Vec<String> = files.into_iter().chain(absent).collect();
+    if facts.is_empty() { String::new() } else { format!(": {}", facts.join("; ")) }
 }
 
 /// The helpers of files, artifacts and text, of which only those are named that are there.

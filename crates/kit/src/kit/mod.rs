@@ -6,8 +6,8 @@
 //!
 //! `run` is the state of one run, `outgoing` its result without secrets, `calls` its records, `left` those that wait
 //! for a later cell, `natives` the functions that count calls. `session` intercepts cells. `host_side` is what the host
-//! itself may do with a kit, `by_name` the same for bindings, and `describe` its description for a prompt. `face` is
-//! the Rust face.
+//! itself may do with a kit, `by_name` the same for bindings, and `describe` its description for a prompt. `keys` finds
+//! kits that faces hand to other systems. `face` is the Rust face.
 
 mod amend;
 mod by_name;
@@ -16,6 +16,7 @@ mod describe;
 mod error;
 mod face;
 mod host_side;
+mod keys;
 mod left;
 mod live;
 mod natives;
@@ -25,7 +26,11 @@ mod plain;
 mod run;
 mod session;
 
-use std::{fmt, sync::Arc, time::Duration};
+use std::{
+    fmt,
+    sync::{Arc, OnceLock},
+    time::Duration,
+};
 
 use isolane::{Error, ErrorKind, ExtensionRequest, HostError, NativeFunction, Runtime};
 use tokio::sync::OnceCell;
@@ -72,14 +77,18 @@ type Functions = Arc<[Option<Arc<dyn NativeFunction>>]>;
 pub struct Kit {
     inner: Arc<Inner>,
     /// Closes it with the last clone: the kit's own runs hold `inner`, too.
-    _owner: Arc<Owner>,
+    owner: Arc<Owner>,
 }
 
-struct Owner(Arc<Inner>);
+struct Owner {
+    inner: Arc<Inner>,
+    key: OnceLock<String>,
+}
 
 impl Drop for Owner {
     fn drop(&mut self) {
-        self.0.close();
+        self.key.get().map(String::as_str).into_iter().for_each(keys::forget);
+        self.inner.close();
     }
 }
 
@@ -160,13 +169,20 @@ impl Kit {
         inner.tool_names = Arc::new(inner.names(Kind::Tool));
         inner.code_names = Arc::new(inner.names(Kind::Code));
         let inner = Arc::new(inner);
-        Ok(Self { _owner: Arc::new(Owner(Arc::clone(&inner))), inner })
+        let owner = Owner { inner: Arc::clone(&inner), key: OnceLock::new() };
+        Ok(Self { owner: Arc::new(owner), inner })
     }
 
     /// The runtime on which runs and sessions of the kit are started.
     #[must_use]
     pub fn runtime(&self) -> Runtime {
         self.inner.options.runtime.clone().unwrap_or_else(Runtime::shared)
+    }
+
+    /// The names that modules and sessions see of the kit, beside properties such as `URL`.
+    #[must_use]
+    pub fn names(&self) -> &[String] {
+        &self.inner.code_names.names
     }
 
     /// Whether the kit is closed.

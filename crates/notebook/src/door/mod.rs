@@ -16,6 +16,7 @@ use std::{
 use isolane::{Answer, Caller, Error, Input, Inputs, Spelling, Value, unknown_name, value::Event};
 use isolane_confine::program::{ProgramConfinement, launcher_in};
 use isolane_door::{Callback, Called, Context, Given, System, no_method};
+use isolane_kit::Kit;
 use serde::{Serialize, Serializer};
 use serde_json::{Map, Value as Json, json};
 
@@ -31,6 +32,9 @@ const PARENT: &str = "$parent";
 
 /// The option in which a face names the registry.
 const REGISTRY: &str = "$registry";
+
+/// The option of JavaScript in which a face names the kit.
+const KIT: &str = "$kit";
 
 /// The option in which a face names the notebook of an agent.
 const SAME: &str = "$same";
@@ -54,6 +58,12 @@ pub fn open(options: Given, context: Context) -> Result<Arc<dyn System>, Error> 
         functions.put_into_child(&mut read);
         return Ok(Door::of(Arc::new(parent.child(read)?), spelling));
     }
+    let kit = match take_of(&mut options, "js", KIT) {
+        Given::Text(key) => {
+            Some(Kit::with_key(&key).ok_or_else(|| Misuse::new("js.kit", " is closed"))?)
+        }
+        _ => None,
+    };
     let registry = match take(&mut options, REGISTRY) {
         Given::Text(key) => Some(handles::find_registry(&key)?),
         _ => None,
@@ -62,7 +72,7 @@ pub fn open(options: Given, context: Context) -> Result<Arc<dyn System>, Error> 
     let functions = Functions::take(&mut options, spelling, false)?;
     let mut read = NotebookOptions::from_json(&data(&options, "options")?, spelling)?;
     if let Some(js) = &mut read.js {
-        js.runtime = context.runtime;
+        (js.runtime, js.kit) = (context.runtime, kit);
         (js.globals, js.imports) = (globals, imports);
     }
     if let Some(py) = &mut read.py {
@@ -213,18 +223,16 @@ fn take(options: &mut Given, key: &str) -> Given {
     at.map_or(Given::Undefined, |at| fields.remove(at).1)
 }
 
+/// Takes an option out of a group of options.
+fn take_of(options: &mut Given, group: &str, key: &str) -> Given {
+    let Given::Object(fields) = options else { return Given::Undefined };
+    let group = fields.iter_mut().find(|(known, _)| known == group);
+    group.map_or(Given::Undefined, |(_, group)| take(group, key))
+}
+
 /// Takes what is handed to JavaScript cells out of the options: values of any kind, with functions.
 fn capabilities(options: &mut Given) -> Result<(Inputs, BTreeMap<String, Inputs>), Misuse> {
-    let (mut globals, mut imports) = (Given::Undefined, Given::Undefined);
-    if let Given::Object(fields) = options
-        && let Some((_, Given::Object(js))) = fields.iter_mut().find(|(key, _)| key == "js")
-    {
-        for (key, into) in [("globals", &mut globals), ("imports", &mut imports)] {
-            if let Some(at) = js.iter().position(|(known, _)| known == key) {
-                *into = js.remove(at).1;
-            }
-        }
-    }
+    let [globals, imports] = ["globals", "imports"].map(|key| take_of(options, "js", key));
     let globals = inputs(&globals, "js.globals")?;
     let imports = fields(&imports, "js.imports")?;
     let module = |(specifier, exports): &(String, Given)| {

@@ -115,6 +115,11 @@ impl Kernels {
         }
     }
 
+    /// The options of JavaScript, if it is not switched off.
+    pub(crate) fn js(&self) -> Option<&JsOptions> {
+        self.js.as_ref().map(|js| &js.options)
+    }
+
     /// The kernel of Python, if it is not switched off.
     pub(crate) fn py(&self) -> Option<&PyKernel> {
         self.py.as_ref()

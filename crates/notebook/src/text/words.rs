@@ -32,6 +32,9 @@ pub(crate) fn idle(language: Language, ms: u64) -> String {
 pub(crate) const EVICTED: &str =
     "Python was ended to make room for the kernels of other sessions; its state was lost.";
 
+/// The kit of JavaScript cells is closed.
+pub(crate) const KIT_CLOSED: &str = "the kit is closed";
+
 /// The clock ran out; it stood still for so many seconds.
 pub(crate) fn timed_out(limit: u64, waited: u64) -> String {
     let text = format!("Command timed out after {}", seconds(limit));

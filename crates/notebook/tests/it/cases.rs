@@ -2,7 +2,8 @@
 
 use std::{fs, path::Path};
 
-use isolane::Spelling;
+use isolane::{Spelling, Value};
+use isolane_kit::{Kit, KitOptions};
 use isolane_notebook::{Args, ExecuteOptions, Notebook, NotebookOptions};
 use serde_json::{Value as Json, json};
 use tempfile::TempDir;
@@ -20,6 +21,13 @@ fn the_cases_of_cells_hold() {
 #[test]
 fn the_cases_of_files_hold() {
     hold(include_str!("../cases/files.json"));
+}
+
+/// The kit of a case.
+fn kit(options: &Json) -> Kit {
+    let message = Value::serialize(options).expect("JSON is a value");
+    let options = KitOptions::read(&message, None, Spelling::Camel).expect("valid options");
+    Kit::new(options).expect("a kit")
 }
 
 /// The folder of a case, and its options with it.
@@ -70,6 +78,10 @@ fn hold(table: &str) {
             NotebookOptions::from_json(&options, Spelling::Camel).expect("valid options");
         if let Some(py) = &mut options.py {
             (py.isolation, py.worker) = (python().isolation, python().worker);
+        }
+        let kit = case.get("kit").map(kit);
+        if let Some(js) = &mut options.js {
+            js.kit = kit;
         }
         if case["host"] == true {
             (options.tools, options.llm) = (host::tools(), Some(host::llm()));

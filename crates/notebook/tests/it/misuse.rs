@@ -1,7 +1,10 @@
 //! Misuse: what is refused before anything starts, with its path.
 
-use isolane::{ErrorKind, Spelling};
-use isolane_notebook::{Args, ExecuteOptions, Language, Misuse, Notebook, NotebookOptions};
+use isolane::{ErrorKind, Inputs, Spelling};
+use isolane_kit::{Kit, KitOptions, store::StateLimits};
+use isolane_notebook::{
+    Args, ExecuteOptions, JsOptions, Language, Misuse, Notebook, NotebookOptions,
+};
 use serde_json::{Value as Json, json};
 
 use crate::support::{cells, notebook};
@@ -244,4 +247,25 @@ fn a_backend_that_is_off_and_a_notebook_that_is_closed() {
     notebook.close().wait().expect("closed");
     let misuse = run(Language::Js).expect_err("misuse");
     assert_eq!((misuse.path(), misuse.message()), ("notebook", "notebook is closed"));
+}
+
+#[test]
+fn kits() {
+    let kit = |options| Kit::new(options).expect("a kit");
+    let refused = |js: JsOptions| {
+        let options = NotebookOptions { js: Some(js), ..NotebookOptions::default() };
+        let misuse = Notebook::new(options).expect_err("misuse");
+        (misuse.path().to_owned(), misuse.message().to_owned())
+    };
+    let state = KitOptions { state: Some(StateLimits::default()), ..KitOptions::default() };
+    let globals = Inputs::new().with("state", 1);
+    let js = JsOptions { kit: Some(kit(state)), globals, ..JsOptions::default() };
+    let message = "js.globals.state: the name is the kit's: choose another name";
+    assert_eq!(refused(js), ("js.globals.state".to_owned(), message.to_owned()));
+    let closed = kit(KitOptions::default());
+    closed.close();
+    let js = JsOptions { kit: Some(closed), ..JsOptions::default() };
+    assert_eq!(refused(js), ("js.kit".to_owned(), "js.kit is closed".to_owned()));
+    let misuse = NotebookOptions::from_json(&json!({ "js": { "kit": {} } }), Spelling::Camel);
+    assert_eq!(misuse.expect_err("misuse").message(), "js.kit must be a Kit, got an object");
 }

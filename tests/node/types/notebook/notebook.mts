@@ -1,6 +1,7 @@
 // The types of `isolane/notebook`, as a user's compiler sees them.
 
 import { Runtime } from 'isolane';
+import { Kit } from 'isolane/kit';
 import {
   Notebook,
   renderCall,
@@ -21,7 +22,7 @@ import {
 const isA = <T,>(_: T): void => {};
 
 const options: NotebookOptions = {
-  js: { runtime: new Runtime(), globals: { scale: (n: number) => n }, language: 'javascript' },
+  js: { runtime: new Runtime(), kit: new Kit({ state: true }), globals: { scale: (n: number) => n }, language: 'javascript' },
   py: { interpreter: 'python3', isolation: 'confined', required: ['fileSystem'], network: true, readable: ['data'], mode: 'per-call', path: ['lib'] },
   env: { KEY: 'value' },
   files: { root: '/tmp', write: true, maxReadBytes: 1000, maxWriteBytes: 1000, maxTreeEntries: 10 },

@@ -3,12 +3,12 @@
 //! In: calls of cells that may interleave. Out: answers of the desk of the cell that calls, which the core finds by what its
 //! code awaits.
 
-use std::{any::Any, future::ready, sync::Arc};
+use std::{future::ready, sync::Arc};
 
 use isolane::{Completion, HostFunction, Inputs, NativeAnswer, NativeCall, NativeFunction, Value};
 use serde_json::json;
 
-use super::Recording;
+use super::intercepted::Recording;
 use crate::{
     door::message,
     host::{
@@ -60,9 +60,7 @@ impl NativeFunction for About {
 
 /// The desk of the cell that calls; `None` if no cell does.
 fn desk_of(call: &NativeCall) -> Option<Arc<Desk>> {
-    let interceptor = call.run.interception()?.interceptor();
-    let recording: &Recording = (&**interceptor as &dyn Any).downcast_ref()?;
-    recording.desk.clone()
+    call.run.interception()?.find::<Recording>()?.desk.clone()
 }
 
 fn no_desk() -> Completion {

@@ -4,6 +4,7 @@
 //! cell; a cell that is ended from outside is rolled back by the core.
 
 mod functions;
+mod intercepted;
 mod modules;
 mod place;
 mod shown;
@@ -18,27 +19,20 @@ use std::{
 };
 
 use isolane::{
-    CallRequest, CellOptions, CellRequest, Cells as Order, Error, ExecutionLog, ExecutionResult,
-    LogLevel, RunInterceptor, Runtime, Session, SessionInterceptor, SessionOptions, SessionState,
-    SessionUpdate, Status, Value, ValueFrom, console_line, value::Event,
+    CellOptions, Cells as Order, Error, ExecutionResult, Runtime, Session, SessionOptions,
+    SessionState, SessionUpdate, Status, ValueFrom,
 };
+use isolane_kit::Kit;
 use serde_json::json;
 use tokio::{sync::Mutex as TurnMutex, time::timeout};
 use uuid::Uuid;
 
-use self::modules::Modules;
-use super::{Cause, Cell, Ended, note};
-use crate::{
-    CellError, JsOptions,
-    clock::Clock,
-    files::Files,
-    host::Desk,
-    record::Record,
-    text::{screen::Stream, words},
+use self::{
+    intercepted::{Cells, Recording},
+    modules::Modules,
 };
-
-/// The bytes of a log's values that are no strings.
-const LOG_BYTES: usize = 256 << 10;
+use super::{Cause, Cell, Ended};
+use crate::{CellError, JsOptions, clock::Clock, files::Files, text::words};
 
 /// The cells whose code is kept for positions in later stacks.
 const KEPT_CELLS: usize = 100;
@@ -50,6 +44,8 @@ const LINE_CHARACTERS: usize = 200;
 #[derive(Debug)]
 pub(crate) struct JsKernel {
     session: Session,
+    /// Its end closes the session.
+    kit: Option<Kit>,
     cells: Arc<Cells>,
     mark: String,
     /// Those that `env` gives.
@@ -74,22 +70,6 @@ struct History {
     last_completed: String,
 }
 
-/// The interceptor of the session: gives each cell its record.
-#[derive(Debug, Default)]
-struct Cells {
-    /// Locked while a cell is begun.
-    beginning: Mutex<()>,
-    next: Mutex<Option<Arc<Recording>>>,
-}
-
-/// The interceptor of a cell: writes its logs into its record, and has its desk.
-#[derive(Debug, Default)]
-struct Recording {
-    record: Option<Record>,
-    desk: Option<Arc<Desk>>,
-    mark: String,
-}
-
 impl JsKernel {
     /// Opens a session.
     ///
@@ -100,9 +80,8 @@ impl JsKernel {
         variables: BTreeMap<String, String>,
         files: Option<Arc<Files>>,
     ) -> Result<Self, Error> {
-        let cells = Arc::new(Cells::default());
-        let interceptor = Arc::clone(&cells) as Arc<dyn SessionInterceptor>;
-        let runtime = options.runtime.clone().unwrap_or_else(Runtime::shared);
+        let runtime = options.runtime.clone().or_else(|| options.kit.as_ref().map(Kit::runtime));
+        let runtime = runtime.unwrap_or_else(Runtime::shared);
         let session_options = SessionOptions {
             imports: options.imports.clone(),
             modules: options.modules.clone(),
@@ -113,8 +92,13 @@ impl JsKernel {
             checkpoint_bytes: options.checkpoint_bytes,
             ..SessionOptions::default()
         };
+        let mut cells = Arc::default();
         let session = runtime.session_with(session_options, |mut request| {
-            request.interceptor = Some(interceptor);
+            if let Some(kit) = &options.kit {
+                request = kit.session_request(request)?;
+            }
+            cells = Arc::new(Cells::around(request.interceptor.take()));
+            request.interceptor = Some(Arc::clone(&cells) as _);
             // The record of a cell has them.
             request.keeps_logs = false;
             Ok(request)
@@ -122,6 +106,7 @@ impl JsKernel {
         let modules = files.map(|files| TurnMutex::new(Modules::new(files, options)));
         Ok(Self {
             session,
+            kit: options.kit.clone(),
             cells,
             mark: Uuid::new_v4().to_string(),
             variables,
@@ -134,6 +119,9 @@ impl JsKernel {
 
     /// Runs a cell to its end.
     pub(crate) async fn run(&self, cell: &Cell<'_>) -> Ended {
+        if self.has_closed_kit() {
+            return Ended::refused("Error", words::KIT_CLOSED.to_owned());
+        }
         if let Err(error) = self.prepare().await {
             return Ended::refused("Error", error);
         }
@@ -154,11 +142,7 @@ impl JsKernel {
             &self.session,
             cell.code,
             CellOptions { filename: Some(name.clone()), ..CellOptions::default() },
-            Recording {
-                record: Some(cell.record.clone()),
-                desk: Some(Arc::clone(cell.desk)),
-                mark: self.mark.clone(),
-            },
+            Recording::of(cell, &self.mark),
         );
         let (terminator, meter) = (execution.terminator(), execution.meter());
         clock.measure(move || meter.computed());
@@ -274,6 +258,11 @@ impl JsKernel {
         let state = session.as_str();
         let completed = self.history().completed_since(completed_before);
         let state_text = words::javascript_state(session, completed.as_deref());
+        if result.status == Status::Terminated && cause.is_none() && self.has_closed_kit() {
+            let cause = Some(Cause::Caller(Some(words::KIT_CLOSED.to_owned())));
+            let state_text = Some(words::lost(crate::Language::Js));
+            return Ended { cause, error: None, state: SessionState::Reset.as_str(), state_text };
+        }
         if result.status == Status::Terminated {
             // The end of another cell has undone this one. It is as if its caller had ended the cell.
             let by_another = match session {
@@ -352,6 +341,10 @@ impl JsKernel {
         text
     }
 
+    fn has_closed_kit(&self) -> bool {
+        self.kit.as_ref().is_some_and(Kit::is_closed)
+    }
+
     /// Ends the session.
     pub(crate) async fn close(&self) {
         // A session that is closed already is closed.
@@ -389,97 +382,5 @@ impl History {
     /// The code of a cell.
     fn code(&self, name: &str) -> Option<&str> {
         self.codes.iter().rev().find(|known| known.0 == name).map(|(_, code)| code.as_str())
-    }
-}
-
-impl Cells {
-    fn run(
-        &self,
-        session: &Session,
-        source: &str,
-        options: CellOptions,
-        recording: Recording,
-    ) -> isolane::Execution {
-        let _beginning = self.beginning.lock().unwrap_or_else(PoisonError::into_inner);
-        // The session asks for the interceptor before its method returns.
-        *self.next() = Some(Arc::new(recording));
-        session.run(source, options)
-    }
-
-    fn next(&self) -> MutexGuard<'_, Option<Arc<Recording>>> {
-        self.next.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn nobody() -> Arc<dyn RunInterceptor> {
-        Arc::new(Recording::default())
-    }
-}
-
-impl SessionInterceptor for Cells {
-    fn cell(&self, _cell: &mut CellRequest) -> Result<Arc<dyn RunInterceptor>, Error> {
-        Ok(self.next().take().map_or_else(Self::nobody, |recording| recording as _))
-    }
-
-    fn call(&self, _call: &mut CallRequest) -> Result<Arc<dyn RunInterceptor>, Error> {
-        Ok(Self::nobody())
-    }
-
-    fn outside(&self) -> Arc<dyn RunInterceptor> {
-        Self::nobody()
-    }
-}
-
-impl RunInterceptor for Recording {
-    fn logged(&self, log: &ExecutionLog) {
-        let Some(record) = &self.record else { return };
-        if let Some(value) = self.displayed(log) {
-            match value {
-                Displayed::Value(value) => shown::show(&value, record),
-                Displayed::Text(text) => record.text(&text),
-                Displayed::Event(event) => record.event(event),
-                Displayed::Nothing => {}
-            }
-            return;
-        }
-        let is_error = matches!(log.level, LogLevel::Warn | LogLevel::Error);
-        let stream = if is_error { Stream::Stderr } else { Stream::Stdout };
-        let line = console_line::<LOG_BYTES>(&log.args) + "\n";
-        record.stream(stream, line.as_bytes());
-    }
-}
-
-/// A value that `display` was given.
-enum Displayed {
-    Value(Value),
-    /// The text in place of a value that cannot be copied.
-    Text(String),
-    /// A status event of a helper.
-    Event(serde_json::Value),
-    /// Something that code wrote in place of an event.
-    Nothing,
-}
-
-impl Recording {
-    /// The value of a log that `display` made.
-    fn displayed(&self, log: &ExecutionLog) -> Option<Displayed> {
-        if log.level != LogLevel::Debug {
-            return None;
-        }
-        let mut reader = log.args.reader();
-        let Ok(Event::Array(3)) = reader.event() else { return None };
-        if !matches!(reader.event(), Ok(Event::String(text)) if text.to_string_lossy() == self.mark)
-        {
-            return None;
-        }
-        let (_, kind, value): (String, String, Value) = log.args.deserialize().ok()?;
-        if kind == "event" {
-            let event = value.deserialize().ok().and_then(|event| note::event(&event));
-            return Some(event.map_or(Displayed::Nothing, Displayed::Event));
-        }
-        let text = match value.reader().event().ok()? {
-            Event::String(text) if kind != "string" => Some(text.to_string_lossy()),
-            _ => None,
-        };
-        Some(text.map_or(Displayed::Value(value), Displayed::Text))
     }
 }

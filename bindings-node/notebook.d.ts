@@ -64,10 +64,17 @@ export interface NotebookOptions {
 export interface RegistryOptions {
   /** The most kernels of Python. Beyond them the one that was used least recently ends, if no cell runs in it. Default 4. */
   maxKernels?: number;
+  /** The most kernels of Python that run at once, those with cells too. Beyond them a cell fails. Default 16. */
+  maxRunningKernels?: number;
   /** The time without a cell after which a kernel of Python ends; 0: never. Default 300,000. */
   idleTimeoutMs?: number;
   /** The time between two looks at kernels. Default 30,000. */
   sweepMs?: number;
+  /**
+   * The time between two heartbeats of a kernel of Python: one without a cell that misses two is dead. Its memory is looked at
+   * in the same time. Default 5,000.
+   */
+  heartbeatMs?: number;
 }
 
 /** The sessions of notebooks by their names, and the bounds of their kernels. */

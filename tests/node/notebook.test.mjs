@@ -433,3 +433,86 @@ test('notebooks of a registry that name a session share its kernels', CEILING, a
   assert.throws(() => new Notebook({ registry, sessionId: 'a' , js: { memoryLimitBytes: 1 << 25 } }), { path: 'js' });
   await second.close();
 });
+
+/** The notice of the next call of Python. */
+const noticeOf = async (notebook, cell = python("'x' in globals()")) => {
+  const { content, details } = await notebook.execute({ cells: [cell] });
+  return [content[0].text, details.notice];
+};
+
+/** Waits until no kernel of the notebook is there. */
+const ended = async (notebook) => {
+  while (notebook.stats().kernels.length > 0) await turn();
+};
+
+test('of too many kernels the one that was used least recently ends', { ...CEILING, skip }, async () => {
+  const registry = new Registry({ maxKernels: 1 });
+  const [first, second] = ['a', 'b'].map((sessionId) => new Notebook({ registry, sessionId, js: false, py: pyOptions }));
+  for (const notebook of [first, second]) await textOf(notebook, python('x = 1'));
+  assert.deepEqual([first, second].map((notebook) => notebook.stats().kernels.length), [0, 1]);
+  const notice = 'Python was ended to make room for the kernels of other sessions; its state was lost.';
+  assert.deepEqual(await noticeOf(first), [`${notice}\n\nFalse`, notice]);
+  await Promise.all([first.close(), second.close()]);
+});
+
+test('a kernel without cells ends after its time', { ...CEILING, skip }, async () => {
+  const registry = new Registry({ idleTimeoutMs: 1, sweepMs: 1 });
+  await using(new Notebook({ registry, js: { idleTimeoutMs: 1 }, py: pyOptions }), async (notebook) => {
+    await textOf(notebook, python('x = 1'), js('let x = 1'));
+    await ended(notebook);
+    const notice = 'Python was ended after 1 ms without a cell; its state was lost.';
+    assert.deepEqual(await noticeOf(notebook), [`${notice}\n\nFalse`, notice]);
+  });
+});
+
+test('beyond the kernels that may run at once a cell fails', { ...CEILING, skip }, async () => {
+  const registry = new Registry({ maxRunningKernels: 1 });
+  let release;
+  const released = new Promise((resolve) => (release = resolve));
+  const called = new Promise((resolve) => {
+    const wait = () => {
+      resolve();
+      return released;
+    };
+    void using(new Notebook({ registry, py: pyOptions, tools: { wait: { call: wait, stopsClock: true } } }), (notebook) =>
+      textOf(notebook, python('tool.wait()')));
+  });
+  await called;
+  await using(new Notebook({ registry, py: pyOptions }), async (notebook) => {
+    const full = await notebook.execute({ cells: [python('1')] });
+    assert.deepEqual([full.isError, full.details.cells[0].status], [true, 'error']);
+    assert.match(full.content[0].text, /^Python backend is unavailable: a kernel runs already, and no more may$/m);
+    release();
+    let text = '';
+    while ((text = await textOf(notebook, python('1'))) !== '1') assert.match(text, /a kernel runs already/);
+  });
+});
+
+test('a kernel without a cell that does not answer is dead', { ...CEILING, skip }, async () => {
+  const registry = new Registry({ heartbeatMs: 500 });
+  await using(new Notebook({ registry, py: pyOptions }), async (notebook) => {
+    // No thread of the kernel runs from then on.
+    await textOf(notebook, python('import asyncio\nasyncio.get_running_loop().call_soon(sum, range(10**15)); None'));
+    await ended(notebook);
+    const notice = 'Python ended unexpectedly (no heartbeat); its state was lost.';
+    assert.deepEqual(await noticeOf(notebook), [`${notice}\n\nFalse`, notice]);
+    assert.equal(notebook.stats().kernels[0].restarts, 1);
+  });
+});
+
+test('a child has artifacts of its own', CEILING, async (t) => {
+  const place = mkdtempSync(join(tmpdir(), 'isolane-notebook-'));
+  t.after(() => rmSync(place, { recursive: true }));
+  const [dir, childDir] = [join(place, 'own'), join(place, 'of-child')];
+  await using(new Notebook({ py: false, artifacts: { dir }, limits: { outputLines: 2 } }), async (notebook) => {
+    const child = notebook.child({ artifacts: { dir: childDir } });
+    const print = js("for (let line = 1; line <= 5; line += 1) print(line)");
+    const { details } = await child.execute({ cells: [print] });
+    const { artifact } = details.meta.truncation;
+    assert.deepEqual([artifact.path, readdirSync(childDir)], [join(childDir, 'eval-1.txt'), ['eval-1.txt']]);
+    assert.equal(readFileSync(artifact.path, 'utf8'), '1\n2\n3\n4\n5\n');
+    assert.deepEqual(readdirSync(dir), []);
+    assert.equal(await textOf(child, js("await output('eval-1', { limit: 1 })")), '1');
+    assert.match(await textOf(notebook, js("await output('eval-1')")), /there is no artifact|no artifact/);
+  });
+});

@@ -6,6 +6,7 @@ import asyncio
 import json
 import os
 import re
+import time
 from pathlib import Path
 from typing import Any
 
@@ -512,3 +513,108 @@ def test_a_page_that_python_drives_cannot_be_handed_over() -> None:
     ):
         Notebook(js={"kit": kit})
     assert getattr(raised.value, "path", None) == "js.kit"
+
+
+PYTHON: dict[str, Any] = {
+    "isolation": ISOLATION,
+    "interrupt_grace_ms": 60_000,
+    "start_timeout_ms": 60_000,
+}
+
+
+def python(code: str) -> dict[str, Any]:
+    return {"cells": [{"language": "py", "code": code}]}
+
+
+def notice_of(notebook: Notebook) -> tuple[str, str]:
+    """The text and the notice of the next call."""
+    result = notebook.execute_sync(python("'x' in globals()"))
+    return result.text, result.details["notice"]
+
+
+def ended(notebook: Notebook) -> None:
+    """Waits until no kernel of the notebook is there."""
+    while notebook.stats()["kernels"]:
+        time.sleep(0.005)
+
+
+@needs_python
+def test_of_too_many_kernels_the_one_that_was_used_least_recently_ends() -> None:
+    registry = Registry(max_kernels=1)
+    with (
+        Notebook(registry=registry, session_id="a", py=PYTHON) as first,
+        Notebook(registry=registry, session_id="b", py=PYTHON) as second,
+    ):
+        for notebook in (first, second):
+            notebook.execute_sync(python("x = 1"))
+        assert [len(notebook.stats()["kernels"]) for notebook in (first, second)] == [0, 1]
+        notice = (
+            "Python was ended to make room for the kernels of other sessions; its state was lost."
+        )
+        assert notice_of(first) == (f"{notice}\n\nFalse", notice)
+
+
+@needs_python
+def test_a_kernel_without_cells_ends_after_its_time() -> None:
+    registry = Registry(idle_timeout_ms=1, sweep_ms=1)
+    with Notebook(registry=registry, js={"idle_timeout_ms": 1}, py=PYTHON) as notebook:
+        notebook.execute_sync({"cells": [*python("x = 1")["cells"], *js("let x = 1")["cells"]]})
+        ended(notebook)
+        notice = "Python was ended after 1 ms without a cell; its state was lost."
+        assert notice_of(notebook) == (f"{notice}\n\nFalse", notice)
+
+
+@needs_python
+def test_beyond_the_kernels_that_may_run_at_once_a_cell_fails() -> None:
+    registry = Registry(max_running_kernels=1)
+
+    async def main() -> None:
+        called, released = asyncio.Event(), asyncio.Event()
+
+        async def wait(_args: Any) -> None:
+            called.set()
+            await released.wait()
+
+        async with (
+            Notebook(registry=registry, py=PYTHON, tools={"wait": wait}) as first,
+            Notebook(registry=registry, py=PYTHON) as second,
+        ):
+            execution = first.execute(python("tool.wait()"))
+            await called.wait()
+            full = await second.execute(python("1"))
+            reason = "Python backend is unavailable: a kernel runs already, and no more may"
+            assert full.is_error
+            assert full.text.startswith(reason)
+            released.set()
+            assert not (await execution).is_error
+            assert (await second.execute(python("1"))).text == "1"
+            assert first.stats()["kernels"] == []
+
+    asyncio.run(main())
+
+
+@needs_python
+def test_a_kernel_without_a_cell_that_does_not_answer_is_dead() -> None:
+    with Notebook(registry=Registry(heartbeat_ms=500), py=PYTHON) as notebook:
+        # No thread of the kernel runs from then on.
+        hold = "import asyncio\nasyncio.get_running_loop().call_soon(sum, range(10**15)); None"
+        notebook.execute_sync(python(hold))
+        ended(notebook)
+        notice = "Python ended unexpectedly (no heartbeat); its state was lost."
+        assert notice_of(notebook) == (f"{notice}\n\nFalse", notice)
+        assert notebook.stats()["kernels"][0]["restarts"] == 1
+
+
+def test_a_child_has_artifacts_of_its_own(tmp_path: Path) -> None:
+    own, of_child = tmp_path / "own", tmp_path / "of-child"
+    limits = {"output_lines": 2}
+    with Notebook(py=False, artifacts={"dir": str(own)}, limits=limits) as notebook:
+        child = notebook.child(artifacts={"dir": str(of_child)})
+        result = child.execute_sync(js("for (let line = 1; line <= 5; line += 1) print(line)"))
+        artifact = result.details["meta"]["truncation"]["artifact"]
+        assert artifact["path"] == str(of_child / "eval-1.txt")
+        assert (of_child / "eval-1.txt").read_text() == "1\n2\n3\n4\n5\n"
+        assert list(own.iterdir()) == []
+        read = js("await output('eval-1', { limit: 1 })")
+        assert child.execute_sync(read).text == "1"
+        assert notebook.execute_sync(read).is_error

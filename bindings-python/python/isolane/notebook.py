@@ -75,25 +75,34 @@ class Registry:
         self,
         *,
         max_kernels: int | None = None,
+        max_running_kernels: int | None = None,
         idle_timeout_ms: int | None = None,
         sweep_ms: int | None = None,
+        heartbeat_ms: int | None = None,
     ) -> None:
         """A registry without sessions.
 
         Args:
             max_kernels: The most kernels of Python, 4 by default. Beyond them the one that was
                 used least recently ends, if no cell runs in it.
+            max_running_kernels: The most kernels of Python that run at once, those with cells too,
+                16 by default. Beyond them a cell fails.
             idle_timeout_ms: The time without a cell after which a kernel of Python ends, 300,000
                 by default; 0: never.
             sweep_ms: The time between two looks at kernels, 30,000 by default.
+            heartbeat_ms: The time between two heartbeats of a kernel of Python, 5,000 by default:
+                one without a cell that misses two is dead. Its memory is looked at in the same
+                time.
 
         Raises:
             TypeError, ValueError: an option is not valid. `path` names it.
         """
         options = {
             "max_kernels": max_kernels,
+            "max_running_kernels": max_running_kernels,
             "idle_timeout_ms": idle_timeout_ms,
             "sweep_ms": sweep_ms,
+            "heartbeat_ms": heartbeat_ms,
         }
         with _paths():
             self._door = Door("notebook-registry", options)

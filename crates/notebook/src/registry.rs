@@ -2,7 +2,8 @@
 //!
 //! In: notebooks that open, join and leave a session, and kernels that were started. Out: the kernels of a session, until
 //! its last notebook closes. A kernel without a cell ends after a time; of too many kernels of Python the one that was used
-//! least recently ends, never one with a cell. One task looks at kernels from time to time, while there are any.
+//! least recently ends, never one with a cell; and beyond another number no further one is started. One task looks at kernels
+//! from time to time, while there are any.
 
 use std::{
     collections::BTreeMap,
@@ -22,6 +23,7 @@ use crate::{
     files::Files,
     given::{Group, MOST},
     kernels::{py, session::Kernels},
+    record::usize_of,
     text::words,
 };
 
@@ -30,15 +32,26 @@ use crate::{
 pub struct RegistryOptions {
     /// The most kernels of Python, 4. Beyond them the one that was used least recently ends, if no cell runs in it.
     pub max_kernels: u64,
+    /// The most kernels of Python that run at once, 16: those with cells count too. Beyond them a cell fails.
+    pub max_running_kernels: u64,
     /// The time without a cell after which a kernel of Python ends, 300,000 ms. 0: never.
     pub idle_timeout_ms: u64,
     /// The time between two looks at kernels, 30,000 ms.
     pub sweep_ms: u64,
+    /// The time between two heartbeats of a kernel of Python, 5,000 ms: one without a cell that misses two is dead. Its
+    /// memory is looked at in the same time.
+    pub heartbeat_ms: u64,
 }
 
 impl Default for RegistryOptions {
     fn default() -> Self {
-        Self { max_kernels: 4, idle_timeout_ms: 300_000, sweep_ms: 30_000 }
+        Self {
+            max_kernels: 4,
+            max_running_kernels: 16,
+            idle_timeout_ms: 300_000,
+            sweep_ms: 30_000,
+            heartbeat_ms: 5000,
+        }
     }
 }
 
@@ -48,14 +61,17 @@ impl RegistryOptions {
     /// # Errors
     /// Misuse: an unknown key, a value of the wrong type, a number out of range.
     pub fn from_json(given: &Json, spelling: Spelling) -> Result<Self, Misuse> {
-        let keys = ["max_kernels", "idle_timeout_ms", "sweep_ms"];
+        let keys =
+            ["max_kernels", "max_running_kernels", "idle_timeout_ms", "sweep_ms", "heartbeat_ms"];
         let group = Group::new("", given, &keys, spelling)?;
         let default = Self::default();
         let count = |key, least, default| Ok(group.count(key, least, MOST)?.unwrap_or(default));
         Ok(Self {
             max_kernels: count("max_kernels", 1, default.max_kernels)?,
             idle_timeout_ms: count("idle_timeout_ms", 0, default.idle_timeout_ms)?,
+            max_running_kernels: count("max_running_kernels", 1, default.max_running_kernels)?,
             sweep_ms: count("sweep_ms", 1, default.sweep_ms)?,
+            heartbeat_ms: count("heartbeat_ms", 1, default.heartbeat_ms)?,
         })
     }
 }
@@ -75,8 +91,10 @@ struct Inner {
 #[derive(Debug, Default)]
 struct State {
     sessions: BTreeMap<String, Shared>,
-    /// Those that have started a kernel.
+    /// Those that have started a kernel, or are about to.
     kernels: Vec<Weak<Kernels>>,
+    /// Those in which cells of Python run, or a process starts, once for each.
+    admitted: Vec<Weak<Kernels>>,
     /// Whether a task looks at kernels.
     is_sweeping: bool,
 }
@@ -149,7 +167,7 @@ impl Registry {
             return Ok(Arc::clone(&shared.session));
         }
         let id = options.session_id.clone().unwrap_or_else(|| Uuid::new_v4().to_string());
-        let session = Arc::new(Session::open(options, id.clone(), Arc::downgrade(&self.0))?);
+        let session = Arc::new(Session::open(options, id.clone(), &self.0)?);
         let shared = Shared { session: Arc::clone(&session), notebooks: 1 };
         state.sessions.insert(id, shared);
         Ok(session)
@@ -173,16 +191,30 @@ impl Registry {
 pub(crate) struct Place(Weak<Inner>);
 
 impl Place {
+    /// A cell of Python is about to need a process. Ends processes without a cell, if too many run.
+    ///
+    /// # Errors
+    /// As many run as may, each with a cell.
+    pub(crate) async fn admit(&self, kernels: &Arc<Kernels>) -> Result<Admission, String> {
+        let Some(inner) = self.0.upgrade() else { return Ok(Admission(None)) };
+        if let Some(admission) = inner.admit(kernels) {
+            return Ok(admission);
+        }
+        for other in inner.oldest_of_python() {
+            other.end_python(Duration::ZERO, words::EVICTED.to_owned()).await;
+            if let Some(admission) = inner.admit(kernels) {
+                return Ok(admission);
+            }
+        }
+        Err(words::too_many_run(inner.options.max_running_kernels))
+    }
+
     /// A cell is about to run in a kernel that was started: ends others, if there are too many.
     pub(crate) async fn started(&self, kernels: &Arc<Kernels>) {
         let Some(inner) = self.0.upgrade() else { return };
         {
             let mut state = inner.state();
-            state.kernels.retain(|known| known.strong_count() > 0);
-            let known = Arc::downgrade(kernels);
-            if !state.kernels.iter().any(|other| other.ptr_eq(&known)) {
-                state.kernels.push(known);
-            }
+            state.add(kernels);
             if !state.is_sweeping {
                 state.is_sweeping = true;
                 drop(isolane::spawn(sweep(Weak::clone(&self.0), inner.options.clone())));
@@ -201,21 +233,64 @@ impl Inner {
         self.state().kernels.iter().filter_map(Weak::upgrade).collect()
     }
 
-    async fn make_room(&self) {
-        let of_python = || {
-            let mut known = self.known();
-            known.retain(|kernels| kernels.has_python());
-            known
+    /// The kernels with a process of Python, the one that was used least recently first.
+    fn oldest_of_python(&self) -> Vec<Arc<Kernels>> {
+        let mut known = self.known();
+        known.retain(|kernels| kernels.has_python());
+        known.sort_by_key(|kernels| kernels.python_used());
+        known
+    }
+
+    /// Lets these kernels have a process of Python, if they have one or fewer others than may run do.
+    fn admit(self: &Arc<Self>, kernels: &Arc<Kernels>) -> Option<Admission> {
+        let mut state = self.state();
+        state.add(kernels);
+        let known = Arc::downgrade(kernels);
+        let runs = |other: &&Weak<Kernels>| {
+            let has_python = || other.upgrade().is_some_and(|other| other.has_python());
+            !other.ptr_eq(&known)
+                && (state.admitted.iter().any(|admitted| admitted.ptr_eq(other)) || has_python())
         };
-        let most = usize::try_from(self.options.max_kernels).unwrap_or(usize::MAX);
-        let mut oldest = of_python();
-        oldest.sort_by_key(|kernels| kernels.python_used());
-        for kernels in oldest {
+        let others = state.kernels.iter().filter(runs).count();
+        if !kernels.has_python() && others >= usize_of(self.options.max_running_kernels) {
+            return None;
+        }
+        state.admitted.push(Weak::clone(&known));
+        Some(Admission(Some((Arc::downgrade(self), known))))
+    }
+
+    async fn make_room(&self) {
+        for kernels in self.oldest_of_python() {
             // Another cell may have made room meanwhile.
-            if of_python().len() <= most {
+            if self.oldest_of_python().len() <= usize_of(self.options.max_kernels) {
                 return;
             }
             kernels.end_python(Duration::ZERO, words::EVICTED.to_owned()).await;
+        }
+    }
+}
+
+/// The right of kernels to have a process of Python, until it is dropped. A process that is there then goes on counting.
+#[derive(Debug)]
+pub(crate) struct Admission(Option<(Weak<Inner>, Weak<Kernels>)>);
+
+impl Drop for Admission {
+    fn drop(&mut self) {
+        let Some((registry, kernels)) = &self.0 else { return };
+        let Some(registry) = registry.upgrade() else { return };
+        let mut state = registry.state();
+        if let Some(at) = state.admitted.iter().position(|admitted| admitted.ptr_eq(kernels)) {
+            state.admitted.swap_remove(at);
+        }
+    }
+}
+
+impl State {
+    fn add(&mut self, kernels: &Arc<Kernels>) {
+        self.kernels.retain(|known| known.strong_count() > 0);
+        let known = Arc::downgrade(kernels);
+        if !self.kernels.iter().any(|other| other.ptr_eq(&known)) {
+            self.kernels.push(known);
         }
     }
 }
@@ -238,7 +313,7 @@ async fn sweep(registry: Weak<Inner>, options: RegistryOptions) {
 }
 
 impl Session {
-    fn open(options: &NotebookOptions, id: String, registry: Weak<Inner>) -> Result<Self, Misuse> {
+    fn open(options: &NotebookOptions, id: String, registry: &Arc<Inner>) -> Result<Self, Misuse> {
         let given = Given {
             js: options.js.clone(),
             py: options.py.clone(),
@@ -253,7 +328,9 @@ impl Session {
                 refuse_replaceable(python, files.root())?;
             }
         }
-        let kernels = Kernels::new(options, py.as_ref(), id, files.as_ref(), Place(registry));
+        let heartbeat = Duration::from_millis(registry.options.heartbeat_ms);
+        let place = Place(Arc::downgrade(registry));
+        let kernels = Kernels::new(options, py.as_ref(), id, files.as_ref(), (place, heartbeat));
         Ok(Self { kernels, files, py, given })
     }
 }

@@ -80,12 +80,13 @@ impl Js {
 
 impl Kernels {
     /// The kernels of a session with that name, whose cells have these files. Nothing is started before the first cell.
+    /// `heartbeat`: the time between two looks at a process of Python.
     pub(crate) fn new(
         options: &NotebookOptions,
         py: Option<&PyOptions>,
         session_id: String,
         files: Option<&Arc<Files>>,
-        registry: Place,
+        (registry, heartbeat): (Place, Duration),
     ) -> Arc<Self> {
         let js = options.js.clone().map(|js| Js {
             options: js,
@@ -97,7 +98,7 @@ impl Kernels {
         let py = py.cloned().map(|python| {
             let live_bytes = usize_of(options.limits.live_bytes);
             let held_bytes = most_held_bytes(files.map(|files| &**files));
-            PyKernel::new(python, options.env.clone(), (live_bytes, held_bytes))
+            PyKernel::new(python, options.env.clone(), (live_bytes, held_bytes), heartbeat)
         });
         let (js_lives, py_lives) = (Lives::new(), Lives::new());
         let is_closed = AtomicBool::new(false);
@@ -151,7 +152,10 @@ impl Kernels {
             (Language::Py, _, Some(python)) => tokio::select! {
                 biased;
                 cause = end.ended() => Err(Unprepared::Ended(cause)),
-                prepared = python.prepare() => prepared.map_err(Unprepared::Unavailable),
+                prepared = async {
+                    let _admission = self.registry.admit(self).await?;
+                    python.prepare().await
+                } => prepared.map_err(Unprepared::Unavailable),
             },
             _ => Err(Unprepared::Unavailable(SWITCHED_OFF.to_owned())),
         }?;
@@ -211,7 +215,7 @@ impl Kernels {
     }
 
     /// Runs a cell.
-    pub(crate) async fn run(&self, language: Language, cell: &Cell<'_>) -> Ended {
+    pub(crate) async fn run(self: &Arc<Self>, language: Language, cell: &Cell<'_>) -> Ended {
         let _life = tokio::select! {
             biased;
             cause = cell.end.ended() => return Ended::before(cause),
@@ -227,7 +231,10 @@ impl Kernels {
                 Ok(kernel) => kernel.run(cell).await,
                 Err(error) => unavailable(error.message()),
             },
-            (Language::Py, _, Some(python)) => python.run(cell).await,
+            (Language::Py, _, Some(python)) => match self.registry.admit(self).await {
+                Ok(_admission) => python.run(cell).await,
+                Err(reason) => unavailable(&reason),
+            },
             _ => unavailable(SWITCHED_OFF),
         }
     }

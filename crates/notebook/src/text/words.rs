@@ -35,6 +35,14 @@ pub(crate) const EVICTED: &str =
 /// The kit of JavaScript cells is closed.
 pub(crate) const KIT_CLOSED: &str = "the kit is closed";
 
+/// No kernel of Python can be started beside those that run.
+pub(crate) fn too_many_run(most: u64) -> String {
+    match most {
+        1 => "a kernel runs already, and no more may".to_owned(),
+        _ => format!("{most} kernels run already, and no more may"),
+    }
+}
+
 /// The clock ran out; it stood still for so many seconds.
 pub(crate) fn timed_out(limit: u64, waited: u64) -> String {
     let text = format!("Command timed out after {}", seconds(limit));

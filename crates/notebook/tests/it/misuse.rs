@@ -3,7 +3,7 @@
 use isolane::{ErrorKind, Inputs, Spelling};
 use isolane_kit::{Kit, KitOptions, store::StateLimits};
 use isolane_notebook::{
-    Args, ExecuteOptions, JsOptions, Language, Misuse, Notebook, NotebookOptions,
+    Args, ExecuteOptions, JsOptions, Language, Misuse, Notebook, NotebookOptions, RegistryOptions,
 };
 use serde_json::{Value as Json, json};
 
@@ -268,4 +268,26 @@ fn kits() {
     assert_eq!(refused(js), ("js.kit".to_owned(), "js.kit is closed".to_owned()));
     let misuse = NotebookOptions::from_json(&json!({ "js": { "kit": {} } }), Spelling::Camel);
     assert_eq!(misuse.expect_err("misuse").message(), "js.kit must be a Kit, got an object");
+}
+
+#[test]
+fn registries() {
+    let given = json!({ "maxRunningKernels": 2, "heartbeatMs": 1 });
+    let options = RegistryOptions::from_json(&given, Spelling::Camel).expect("valid options");
+    let expected = (2, 1, 4);
+    assert_eq!((options.max_running_kernels, options.heartbeat_ms, options.max_kernels), expected);
+    for (given, message) in [
+        (
+            json!({ "maxRunningKernels": 0 }),
+            "maxRunningKernels must be a whole number of at least 1, got 0",
+        ),
+        (json!({ "heartbeatMs": 0 }), "heartbeatMs must be a whole number of at least 1, got 0"),
+        (
+            json!({ "heartBeatMs": 1 }),
+            "heartBeatMs: unknown option 'heartBeatMs'; did you mean 'heartbeatMs'?",
+        ),
+    ] {
+        let misuse = RegistryOptions::from_json(&given, Spelling::Camel).expect_err("misuse");
+        assert_eq!(misuse.message(), message);
+    }
 }

@@ -1,13 +1,19 @@
 //! Sessions that notebooks share, and how long their kernels last.
 
-use std::{thread::sleep, time::Duration};
-
-use futures::executor::block_on;
-use isolane_notebook::{
-    JsOptions, Language, Notebook, NotebookOptions, PyOptions, Registry, RegistryOptions,
+use std::{
+    sync::{Mutex, mpsc},
+    thread::sleep,
+    time::Duration,
 };
 
-use crate::support::{has_python, options, run};
+use futures::{channel::oneshot, executor::block_on};
+use isolane::Value;
+use isolane_notebook::{
+    CellTool, ExecuteOptions, JsOptions, Language, Notebook, NotebookOptions, PyOptions, Registry,
+    RegistryOptions,
+};
+
+use crate::support::{cells, has_python, options, run};
 
 /// The options of a notebook of that session.
 fn of(registry: &Registry, id: &str) -> NotebookOptions {
@@ -118,4 +124,55 @@ fn of_too_many_kernels_the_one_that_was_used_least_recently_ends() {
         "Python was ended to make room for the kernels of other sessions; its state was lost.";
     assert_eq!(result.notice.as_deref(), Some(notice));
     assert_eq!(a.stats().kernels.len(), 0);
+}
+
+#[test]
+fn beyond_the_kernels_that_may_run_at_once_a_cell_fails() {
+    if !has_python() {
+        return;
+    }
+    let registry =
+        Registry::new(RegistryOptions { max_running_kernels: 1, ..RegistryOptions::default() });
+    let (called, calls) = mpsc::channel();
+    let (release, released) = oneshot::channel::<()>();
+    let released = Mutex::new(Some(released));
+    let wait = CellTool::new("wait", move |_, _| {
+        let released = released.lock().expect("no panic").take();
+        called.send(()).expect("it is awaited");
+        async move {
+            released.expect("one call").await.expect("it is released");
+            Ok(Value::undefined())
+        }
+    });
+    let first = open(NotebookOptions { tools: vec![wait], ..of(&registry, "a") });
+    let second = open(of(&registry, "b"));
+    let waits = cells(&[(Language::Py, "tool.wait()")]);
+    let execution = first.execute(waits, ExecuteOptions::default()).expect("it is open");
+    calls.recv().expect("the cell runs");
+    let full = run(&second, &[(Language::Py, "1")]);
+    let reason = "Python backend is unavailable: a kernel runs already, and no more may";
+    assert!(full.is_error && full.text.starts_with(reason), "{}", full.text);
+    release.send(()).expect("the tool waits");
+    assert!(!execution.wait().is_error);
+    // The kernel without a cell makes room, although `max_kernels` is larger.
+    assert_eq!(text(&second, Language::Py, "1"), "1");
+    assert!(first.stats().kernels.is_empty());
+}
+
+#[test]
+fn a_kernel_without_a_cell_that_does_not_answer_is_dead() {
+    if !has_python() {
+        return;
+    }
+    let registry =
+        Registry::new(RegistryOptions { heartbeat_ms: 500, ..RegistryOptions::default() });
+    let notebook = open(of(&registry, "a"));
+    // No thread of the kernel runs from then on.
+    let hold = "import asyncio\nasyncio.get_running_loop().call_soon(sum, range(10**15)); None";
+    text(&notebook, Language::Py, hold);
+    ended(&notebook);
+    let result = run(&notebook, &[(Language::Py, "2")]);
+    let notice = "Python ended unexpectedly (no heartbeat); its state was lost.";
+    assert_eq!(result.notice.as_deref(), Some(notice));
+    assert_eq!(notebook.stats().kernels[0].restarts, 1);
 }

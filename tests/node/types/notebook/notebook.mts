@@ -4,6 +4,7 @@ import { Runtime } from 'isolane';
 import { Kit } from 'isolane/kit';
 import {
   Notebook,
+  Registry,
   renderCall,
   renderHtml,
   renderTerminal,
@@ -33,7 +34,8 @@ const options: NotebookOptions = {
     return (await notebook.execute({ cells: [] })).content[0].text;
   },
 };
-const notebook = new Notebook(options);
+const registry = new Registry({ maxKernels: 1, maxRunningKernels: 2, idleTimeoutMs: 0, sweepMs: 1000, heartbeatMs: 1000 });
+const notebook = new Notebook({ ...options, registry, sessionId: 'a' });
 const args: Args = { cells: [{ language: 'py', code: '1', title: 'one', timeout: 5, reset: true }] };
 const execution: Execution = notebook.execute(args, {
   signal: AbortSignal.timeout(1000),

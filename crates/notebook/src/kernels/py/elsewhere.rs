@@ -29,6 +29,7 @@ pub(super) enum Gone {
     Ended(Ending),
     Malformed,
     OutOfMemory,
+    Silent,
     Killed,
 }
 
@@ -37,6 +38,7 @@ impl Process {
         _options: &PyOptions,
         _variables: &BTreeMap<String, String>,
         _kept_bytes: (usize, usize),
+        _heartbeat: Duration,
     ) -> Result<Self, Refused> {
         Err(REASON.to_owned().into())
     }

@@ -34,6 +34,8 @@ pub(super) enum Frame {
     Display { cell: u32, display: Display },
     /// The kernel takes cells.
     Ready { version: String, path: String },
+    /// It answers a heartbeat.
+    Beat,
     /// The interpreter is older than the kernel needs.
     Old { version: String },
     /// A cell has ended, with the error that it raised.
@@ -106,6 +108,7 @@ fn message(cell: u32, message: &Json) -> Option<Frame> {
     let display = |display| Frame::Display { cell, display };
     Some(match message.get("type")?.as_str()? {
         "ready" => Frame::Ready { version: text("version")?, path: text("path")? },
+        "beat" => Frame::Beat,
         "old" => Frame::Old { version: text("version")? },
         "text" => display(Display::Text(text("text")?)),
         "markdown" => display(Display::Markdown(text("text")?)),
@@ -188,7 +191,7 @@ impl Frame {
                 Display::Image(image) => image.data.len(),
             },
             Self::Call { call, .. } => call.bytes,
-            Self::Ready { .. } | Self::Old { .. } | Self::Done { .. } => 0,
+            Self::Ready { .. } | Self::Old { .. } | Self::Beat | Self::Done { .. } => 0,
         }
     }
 }

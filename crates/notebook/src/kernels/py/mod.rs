@@ -2,8 +2,10 @@
 //!
 //! In: cells. Out: how they ended, and what that did to the state. `process` is one process, `launch` starts it, with the
 //! rights of this process or `confined`, `frame` is what it sends, `writer` what it is sent, `interpreter` finds its
-//! program, `kernel` is the program.
+//! program, `beats` are its heartbeats, `kernel` is the program.
 
+#[cfg(unix)]
+mod beats;
 #[cfg(target_os = "linux")]
 mod confined;
 #[cfg(all(unix, not(target_os = "linux")))]
@@ -68,6 +70,8 @@ pub(crate) struct PyKernel {
     variables: BTreeMap<String, String>,
     /// Of output between cells, and of arguments of calls.
     kept_bytes: (usize, usize),
+    /// The time between two looks at a process.
+    heartbeat: Duration,
     /// Locked while a process is started or ended.
     changing: TurnMutex<()>,
     state: Mutex<State>,
@@ -91,9 +95,10 @@ impl PyKernel {
         options: PyOptions,
         variables: BTreeMap<String, String>,
         kept_bytes: (usize, usize),
+        heartbeat: Duration,
     ) -> Self {
         let (changing, state) = (TurnMutex::default(), Mutex::default());
-        Self { options, variables, kept_bytes, changing, state }
+        Self { options, variables, kept_bytes, heartbeat, changing, state }
     }
 
     /// Starts a process if there is none. Gives the text about one that died since the last cell, once.
@@ -110,7 +115,7 @@ impl PyKernel {
     /// The number of its process, and how often one was replaced since the last reset; `None` if there is no process.
     pub(crate) fn known(&self) -> Option<(Option<u32>, u64)> {
         let state = self.state();
-        let process = state.process.as_ref()?;
+        let process = state.process.as_ref().filter(|process| process.gone().is_none())?;
         Some((process.id(), state.deaths.min(self.options.restarts)))
     }
 
@@ -244,7 +249,7 @@ impl PyKernel {
             Gone::OutOfMemory => words::out_of_memory(self.options.memory_limit_bytes),
             // Another cell did not react.
             Gone::Killed => words::KILLED.to_owned(),
-            Gone::Ended(_) | Gone::Malformed => {
+            Gone::Ended(_) | Gone::Malformed | Gone::Silent => {
                 if is_first {
                     state.deaths += 1;
                     state.last_death = how(gone);
@@ -278,7 +283,9 @@ impl PyKernel {
         if self.state().deaths > self.options.restarts {
             return Ok(None);
         }
-        let started = Process::start(&self.options, &self.variables, self.kept_bytes).await;
+        let kept_bytes = self.kept_bytes;
+        let started =
+            Process::start(&self.options, &self.variables, kept_bytes, self.heartbeat).await;
         let mut state = self.state();
         match started {
             Ok(process) => {

@@ -26,6 +26,7 @@ use tokio_util::sync::{CancellationToken, DropGuard};
 
 use super::{
     Refused,
+    beats::{Beat, Beats},
     frame::{self, Display, Fault, Frame},
     interpreter,
     launch::{self, PIPE_BYTES, Room, Started},
@@ -47,9 +48,6 @@ const PATIENCE: Duration = Duration::from_millis(100);
 
 /// The time in which the rest of a process that has ended is read.
 const REST: Duration = Duration::from_millis(500);
-
-/// The time between two looks at the memory of a kernel.
-const HEARTBEAT: Duration = Duration::from_secs(5);
 
 /// The bytes that are read at once.
 const READ_BYTES: usize = 64 << 10;
@@ -87,6 +85,8 @@ pub(super) enum Gone {
     Malformed,
     /// It was killed as it held too much memory.
     OutOfMemory,
+    /// It was killed as it did not answer, and had no cell.
+    Silent,
     /// It was killed by the notebook.
     Killed,
 }
@@ -122,6 +122,7 @@ impl Process {
         options: &PyOptions,
         variables: &BTreeMap<String, String>,
         (live_bytes, held_bytes): (usize, usize),
+        heartbeat: Duration,
     ) -> Result<Self, Refused> {
         let program = interpreter::program(options);
         let not_ready = || interpreter::not_ready(&program, options.start_timeout_ms);
@@ -155,6 +156,8 @@ impl Process {
             frame_bytes: options.frame_bytes,
             held_bytes,
             memory_limit_bytes: options.memory_limit_bytes,
+            heartbeat,
+            beats: Beats::default(),
             id,
             room,
         };
@@ -294,6 +297,9 @@ struct Tending {
     frame_bytes: u64,
     held_bytes: usize,
     memory_limit_bytes: u64,
+    /// The time between two looks at it.
+    heartbeat: Duration,
+    beats: Beats,
     /// The number of the kernel's own process, where the system tells it.
     id: Option<u32>,
     room: Room,
@@ -311,6 +317,8 @@ impl Tending {
             frame_bytes,
             held_bytes,
             memory_limit_bytes,
+            heartbeat,
+            beats,
             id,
             room,
         } = self;
@@ -322,7 +330,7 @@ impl Tending {
                     match frame::read(&mut reader, frame_bytes, held_bytes).await {
                         Ok(frame) => {
                             bytes = frame.bytes();
-                            if !take(frame, &told, &output, &writer) {
+                            if !take(frame, &told, &output, &writer, &beats) {
                                 return Fault::Malformed;
                             }
                         }
@@ -335,7 +343,9 @@ impl Tending {
             let mut has_closed = false;
             let gone = tokio::select! {
                 () = kill.cancelled() => Some(Gone::Killed),
-                () = memory_is_full(watched, memory_limit_bytes) => Some(Gone::OutOfMemory),
+                gone = look_after(&told, &output, &writer, &beats, (watched, memory_limit_bytes, heartbeat)) => {
+                    Some(gone)
+                }
                 () = lasting.exited() => None,
                 () = take_pipes(&pipes, &output) => None,
                 fault = &mut frames => {
@@ -370,11 +380,13 @@ fn take(
     told: &watch::Sender<Progress>,
     output: &Mutex<Output>,
     writer: &Arc<Writer>,
+    beats: &Beats,
 ) -> bool {
     match frame {
         Frame::Ready { version, path } => {
             told.send_modify(|progress| progress.ready = Some((version, path)));
         }
+        Frame::Beat => beats.answered(),
         Frame::Old { version } => told.send_modify(|progress| progress.old = Some(version)),
         Frame::Done { cell, error } => {
             let Some(active) = lock(output).active.remove(&cell) else { return false };
@@ -461,12 +473,29 @@ fn read_pipe(
     (taken, true)
 }
 
-/// Ready once the process holds more memory than it may.
-async fn memory_is_full(id: Option<u32>, limit_bytes: u64) {
+/// Ready once the process holds more memory than it may, or has no cell and misses heartbeats.
+async fn look_after(
+    told: &watch::Sender<Progress>,
+    output: &Mutex<Output>,
+    writer: &Arc<Writer>,
+    beats: &Beats,
+    (id, memory_limit_bytes, heartbeat): (Option<u32>, u64, Duration),
+) -> Gone {
     loop {
-        sleep(HEARTBEAT).await;
-        if id.and_then(resident_bytes).is_some_and(|bytes| bytes > limit_bytes) {
-            return;
+        sleep(heartbeat).await;
+        if id.and_then(resident_bytes).is_some_and(|bytes| bytes > memory_limit_bytes) {
+            return Gone::OutOfMemory;
+        }
+        // Until it is ready it has the time to start.
+        let is_busy = told.borrow().ready.is_none() || !lock(output).active.is_empty();
+        match beats.next(is_busy) {
+            Beat::Asks => {
+                let writer = Arc::clone(writer);
+                // A kernel that reads nothing holds it up.
+                drop(tokio::spawn(async move { writer.send(&json!({ "op": "beat" })).await }));
+            }
+            Beat::Waits => {}
+            Beat::Dead => return Gone::Silent,
         }
     }
 }
@@ -539,7 +568,11 @@ fn write(frame: Frame, record: &Record) {
             Display::Image(image) => record.displayed_image(image),
             Display::Event(event) => record.event(event),
         },
-        Frame::Ready { .. } | Frame::Old { .. } | Frame::Done { .. } | Frame::Call { .. } => {}
+        Frame::Ready { .. }
+        | Frame::Old { .. }
+        | Frame::Beat
+        | Frame::Done { .. }
+        | Frame::Call { .. } => {}
     }
 }
 
@@ -551,6 +584,7 @@ pub(super) fn how(gone: Gone) -> String {
         Gone::Ended(_) => "nobody knows how".to_owned(),
         Gone::Malformed => "malformed frame".to_owned(),
         Gone::OutOfMemory => "too much memory".to_owned(),
+        Gone::Silent => "no heartbeat".to_owned(),
         Gone::Killed => "killed".to_owned(),
     }
 }

@@ -201,6 +201,9 @@ class Kernel:
                 nodes = self.channel.receive(message.get("nodes", 0))
                 blobs = [self.channel.receive(length) for length in message.get("blobs", ())]
                 self.host.answer(message, nodes, blobs)
+            elif message["op"] == "beat":
+                with self.channel:
+                    self.channel.send(MESSAGE, 0, b'{"type":"beat"}')
             elif message["op"] == "exit":
                 self.is_closing = True
                 self.loop.call_soon_threadsafe(self.loop.stop)

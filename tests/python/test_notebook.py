@@ -8,12 +8,22 @@ import os
 import re
 import time
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, TypeAlias
 
 import isolane
 import pytest
 from isolane.kit import Kit
-from isolane.notebook import CallResult, Notebook, Registry, Update, _cancelled
+from isolane.notebook import (
+    CallResult,
+    Limits,
+    Notebook,
+    PyOptions,
+    Registry,
+    Update,
+    _cancelled,
+)
+
+Isolation: TypeAlias = Literal["confined", "none"]
 
 CASES = Path(__file__).parents[2] / "crates/notebook/tests/cases"
 
@@ -22,7 +32,7 @@ cases: list[dict[str, Any]] = [
 ]
 
 
-def backend(isolation: str) -> dict[str, Any]:
+def backend(isolation: Isolation) -> dict[str, Any]:
     """What a notebook says of a kernel with that isolation."""
     with Notebook(py={"isolation": isolation}) as notebook:
         py: dict[str, Any] = notebook.available_sync()["py"]
@@ -31,7 +41,7 @@ def backend(isolation: str) -> dict[str, Any]:
 
 # Kernels are confined where this machine can do that.
 _CONFINED, _PY = backend("confined"), backend("none")
-ISOLATION = "confined" if _CONFINED["ok"] else "none"
+ISOLATION: Isolation = "confined" if _CONFINED["ok"] else "none"
 needs_python = pytest.mark.skipif(not _PY["ok"], reason=f"no Python: {_PY.get('reason')}")
 needs_confined = pytest.mark.skipif(
     not _CONFINED["ok"], reason=f"not confined: {_CONFINED.get('reason')}"
@@ -436,7 +446,7 @@ def test_a_call_that_is_cancelled_before_its_coroutine_began_does_not_begin() ->
 
 def test_misuse_of_tools() -> None:
     with pytest.raises(TypeError, match=r"^tools\.a\.call must be a function, got null$") as raised:
-        Notebook(tools={"a": {}})
+        Notebook(tools={"a": {}})  # type: ignore[dict-item]
     assert raised.value.path == "tools.a.call"  # type: ignore[attr-defined]
 
 
@@ -515,7 +525,7 @@ def test_a_page_that_python_drives_cannot_be_handed_over() -> None:
     assert getattr(raised.value, "path", None) == "js.kit"
 
 
-PYTHON: dict[str, Any] = {
+PYTHON: PyOptions = {
     "isolation": ISOLATION,
     "interrupt_grace_ms": 60_000,
     "start_timeout_ms": 60_000,
@@ -607,7 +617,7 @@ def test_a_kernel_without_a_cell_that_does_not_answer_is_dead() -> None:
 
 def test_a_child_has_artifacts_of_its_own(tmp_path: Path) -> None:
     own, of_child = tmp_path / "own", tmp_path / "of-child"
-    limits = {"output_lines": 2}
+    limits: Limits = {"output_lines": 2}
     with Notebook(py=False, artifacts={"dir": str(own)}, limits=limits) as notebook:
         child = notebook.child(artifacts={"dir": str(of_child)})
         result = child.execute_sync(js("for (let line = 1; line <= 5; line += 1) print(line)"))

@@ -123,7 +123,7 @@ def test_a_child_ends_with_its_parent() -> None:
     child = parent.child()
     assert child.execute_sync(cell("js", "const x = 1; await llm('?')")).text == "yes"
     with pytest.raises(TypeError, match=r"^js: unknown option 'js'") as misuse:
-        parent.child(js=False)
+        parent.child(js=False)  # type: ignore[call-arg]
     assert getattr(misuse.value, "path", None) == "js"
     with parent.child(llm=False) as other:
         assert "llm is not available" in other.execute_sync(cell("js", "await llm('?')")).text

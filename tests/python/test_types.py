@@ -18,6 +18,9 @@ from typing import Any
 
 import isolane
 import isolane.kit
+from isolane.notebook import (
+    CallResult, CellTool, Limits, Notebook, PyOptions, Registry, ToolFunction,
+)
 from isolane import CodeExecution, CodeExecutionResult, Runtime, Status, run_code, run_code_sync
 
 
@@ -120,6 +123,33 @@ async def kits() -> list[isolane.kit.KitCall]:
             return [*result.calls, *session.call_sync("f").calls]
 
 
+async def notebooks(kit: isolane.kit.Kit, limits: Limits) -> str:
+    async def double(args: dict[str, Any]) -> int:
+        return int(args["n"]) * 2
+
+    tools: dict[str, ToolFunction | CellTool] = {
+        "double": double,
+        "search": {"call": lambda args: args["query"], "input": {}, "stops_clock": True},
+    }
+    py: PyOptions = {"isolation": "confined", "required": ["file_system"], "readable": ["/data"]}
+    async with Notebook(
+        js={"kit": kit, "language": "javascript", "globals": {"n": 1}},
+        py=py,
+        session_id="a",
+        registry=Registry(max_kernels=1, max_running_kernels=2, heartbeat_ms=1000),
+        env={"KEY": "value"},
+        files={"root": "/data", "write": True},
+        artifacts={"dir": "/artifacts"},
+        tools=tools,
+        llm=lambda prompt, options: prompt + options["model"],
+        limits={"output_lines": 10, "window": "ends"},
+    ) as notebook:
+        child: Notebook = notebook.child(tools=False, llm=False, limits=limits)
+        result: CallResult = await child.execute({"cells": []})
+        with Notebook(py=False):
+            return result.text
+
+
 async def use(function: isolane.SandboxFunction) -> Any:
     try:
         return await function(1, "a")
@@ -149,6 +179,17 @@ MISTAKES = [
     "isolane.kit.Kit().session().run_sync('').call",
     "isolane.Session().run_sync('').calls",
     "isolane.kit.Kit().session().run_sync('', language='python')",
+    "isolane.notebook.Notebook(limit={})",
+    "isolane.notebook.Notebook(js={'kits': 1})",
+    "isolane.notebook.Notebook(js={'kit': 1})",
+    "isolane.notebook.Notebook(py={'isolation': 'process'})",
+    "isolane.notebook.Notebook(py={'required': ['fileSystem']})",
+    "isolane.notebook.Notebook(files={'write': True})",
+    "isolane.notebook.Notebook(limits={'output_lines': '1'})",
+    "isolane.notebook.Notebook(tools={'a': 1})",
+    "isolane.notebook.Notebook(llm=lambda prompt: prompt)",
+    "isolane.notebook.Notebook().child(js=False)",
+    "isolane.notebook.Registry(max_kernel=1)",
 ]
 
 
@@ -173,7 +214,8 @@ def test_a_program_that_is_right(tmp_path: Path) -> None:
 
 
 def test_mistakes_are_found(tmp_path: Path) -> None:
-    lines = ["import isolane.kit", "from isolane import run_code_sync", *MISTAKES]
+    head = ["import isolane.kit, isolane.notebook", "from isolane import run_code_sync"]
+    lines = [*head, *MISTAKES]
     done = check(tmp_path / "program.py", "\n".join(lines) + "\n")
     found = {int(line.split(":")[1]) for line in done.stdout.splitlines() if ": error: " in line}
     # The error codes of mypy may change.

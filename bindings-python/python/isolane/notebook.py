@@ -12,18 +12,45 @@ import weakref
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from types import TracebackType
-from typing import Any, Literal, TypeAlias, final
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, final
 
 from ._door import Door, DoorCall
 from ._notebook_misuse import paths as _paths
+from ._notebook_options import (
+    ArtifactsOptions,
+    CellTool,
+    ChildOptions,
+    FilesOptions,
+    HostFunction,
+    JsOptions,
+    Limits,
+    NotebookOptions,
+    PyOptions,
+    RequiredItem,
+    ToolFunction,
+)
 from ._notebook_render import render_call, render_html, render_terminal, to_ipynb
 from ._runtime import Runtime
 from .kit import Kit
 
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
 __all__ = [
+    "ArtifactsOptions",
     "CallResult",
+    "CellTool",
+    "ChildOptions",
+    "FilesOptions",
+    "HostFunction",
+    "JsOptions",
+    "Limits",
     "Notebook",
+    "NotebookOptions",
+    "PyOptions",
     "Registry",
+    "RequiredItem",
+    "ToolFunction",
     "Update",
     "render_call",
     "render_html",
@@ -118,7 +145,7 @@ class Notebook:
 
     __slots__ = ("__weakref__", "_door", "_parent")
 
-    def __init__(self, **options: Any) -> None:
+    def __init__(self, **options: Unpack[NotebookOptions]) -> None:
         """Opens a notebook.
 
         Args:
@@ -129,7 +156,7 @@ class Notebook:
                 mappings with `call`, `description`, `input` and `stops_clock`; `llm`, a function of
                 a prompt and options; `agent`, likewise, with a notebook for a subagent among the
                 options; `limits`. Functions may be coroutine functions, which are cancelled when
-                their cell is ended. The page `docs/notebook.md` has them all.
+                their cell is ended. `NotebookOptions` has them all.
 
         Raises:
             TypeError, ValueError: an option is not valid. `path` names it.
@@ -154,7 +181,7 @@ class Notebook:
         notebook._door = Door("notebook", functions, nests=True, parent=above)
         return notebook
 
-    def child(self, **options: Any) -> Notebook:
+    def child(self, **options: Unpack[ChildOptions]) -> Notebook:
         """A notebook for a subagent, with the same kernels, and so the same state.
 
         Its calls run while a cell of this notebook waits for a function of the host. It ends with

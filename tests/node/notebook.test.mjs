@@ -155,6 +155,7 @@ test('misuse throws at once, with its path', CEILING, async () => {
     [() => new Notebook({ limits: { images: 1.5 } }), RangeError, 'limits.images', 'limits.images must be a whole number from 0 to 1000, got 1.5'],
     [() => new Notebook({ js: { kit: {} } }), TypeError, 'js.kit', 'js.kit must be a Kit, got an object'],
     [() => new Notebook({ js: { kit: new Kit({ state: true }), globals: { state: 1 } } }), TypeError, 'js.globals.state', "js.globals.state: the name is the kit's: choose another name"],
+    [() => new Notebook({ sessionId: 'a\ud800' }), TypeError, 'sessionId', 'sessionId has a lone surrogate'],
     [() => new Notebook({ js: { runtime: {} } }), TypeError, 'js.runtime', 'js.runtime must be a Runtime, got an object'],
     [() => new Notebook({ limits: { window: () => 1 } }), TypeError, 'limits.window', 'limits.window must be data, got a function'],
     [() => new Notebook({ js: { globals: { console: 1 } } }), TypeError, 'js.globals.console', "js.globals.console: the name is the notebook's: choose another name"],

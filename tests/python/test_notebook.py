@@ -245,6 +245,12 @@ def test_case(case: dict[str, Any], tmp_path: Path) -> None:
         ),
         ({"js": {"runtime": 1}}, TypeError, "js.runtime", "js.runtime must be a Runtime, got 1"),
         ({"js": {"kit": 1}}, TypeError, "js.kit", "js.kit must be a Kit, got 1"),
+        (
+            {"session_id": "a\ud800"},
+            TypeError,
+            "session_id",
+            "session_id has a lone surrogate",
+        ),
     ],
 )
 def test_misuse_of_options(

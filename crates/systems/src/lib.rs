@@ -8,7 +8,7 @@ use isolane_door::{Context, Given, System};
 /// Whether the system with that name tells texts with a lone surrogate among its options from others.
 #[must_use]
 pub fn tells_torn(name: &str) -> bool {
-    name.ends_with("-executor") || name == "code-loop"
+    name.ends_with("-executor") || name == "code-loop" || name == "notebook"
 }
 
 /// Opens the system with that name.

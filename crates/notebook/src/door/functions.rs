@@ -134,7 +134,7 @@ impl Foreign {
             return Err(Misuse::new(format!("{path}.{key}"), &format!(": {}", text.message())));
         }
         tool.description = match given.get("description") {
-            Given::Text(text) => Some(text.clone()),
+            Given::Text(text) | Given::Torn(text) => Some(text.clone()),
             given if given.is_absent() => None,
             other => {
                 let rest = format!(" must be a string, got {}", other.kind());

@@ -58,6 +58,7 @@ pub fn open(options: Given, context: Context) -> Result<Arc<dyn System>, Error> 
         functions.put_into_child(&mut read);
         return Ok(Door::of(Arc::new(parent.child(read)?), spelling));
     }
+    refuse_torn(&options, "session_id", spelling)?;
     let kit = match take_of(&mut options, "js", KIT) {
         Given::Text(key) => {
             Some(Kit::with_key(&key).ok_or_else(|| Misuse::new("js.kit", " is closed"))?)
@@ -228,6 +229,16 @@ fn take_of(options: &mut Given, group: &str, key: &str) -> Given {
     let Given::Object(fields) = options else { return Given::Undefined };
     let group = fields.iter_mut().find(|(known, _)| known == group);
     group.map_or(Given::Undefined, |(_, group)| take(group, key))
+}
+
+/// # Errors
+/// Misuse: the option is a text with a lone surrogate. Two such texts would be one.
+fn refuse_torn(options: &Given, key: &str, spelling: Spelling) -> Result<(), Misuse> {
+    let key = spelled(key, spelling);
+    match options.get(&key) {
+        Given::Torn(_) => Err(Misuse::new(key, " has a lone surrogate")),
+        _ => Ok(()),
+    }
 }
 
 /// Takes what is handed to JavaScript cells out of the options: values of any kind, with functions.

@@ -65,6 +65,16 @@ function peers() {
     section(output(PYTHON, ['--version']), print(PYTHON, ['tests/bench/peers.py', ...flags], env));
     section(output(PYTHON, ['--version']), print(PYTHON, ['tests/bench/kit.py', ...flags], env));
   }
+  notebook(pip);
+}
+
+/** Notebooks beside ipykernel, in an environment of its own: its kernels are started by name. */
+function notebook(pip) {
+  const python = `${FOLDER}notebook/bin/python`;
+  if (!installs(PYTHON, ['-m', 'venv', `${FOLDER}notebook`])) return;
+  if (!installs(python, [...pip, '--requirement', 'tests/bench/peers/notebook.txt'])) return;
+  const env = { PYTHONPATH: `${ROOT}bindings-python/python` };
+  section(output(python, ['--version']), print(python, ['tests/bench/notebook.py', ...flags], env));
 }
 
 /** Whether packages could be installed. The report says if not. */

@@ -241,6 +241,18 @@ test('a kit that was closed is misuse, and ends the cells', CEILING, async () =>
   assert.throws(() => new Notebook({ js: { kit } }), { name: 'TypeError', message: 'js.kit is closed', path: 'js.kit' });
 });
 
+test('cells with a kit may run in a process', CEILING, async () => {
+  const kit = new Kit({ state: true, secrets: { KEY: { value: 'sesame-0123', reveal: true } } });
+  const runtime = new Runtime({ isolation: 'process' });
+  await using(new Notebook({ js: { kit, runtime }, tools: { echo: (args) => args } }), async (notebook) => {
+    const code = `await state.set('n', 2); tool.echo({}); print(secrets.KEY); await new Promise((done) => setTimeout(done, 1)); await state.get('n')`;
+    const text = '[secret KEY]\nthe promise of echo (<cell 1>:1:31) was never awaited\n2';
+    assert.equal(await textOf(notebook, js(code)), text);
+  });
+  await runtime.close();
+  await kit.close();
+});
+
 test('a runtime of the caller runs the cells', CEILING, async () => {
   const runtime = new Runtime();
   await using(new Notebook({ js: { runtime } }), async (notebook) => {

@@ -2,8 +2,13 @@
 //!
 //! In: a name that is not declared, or a method that a value lacks. Out: one clause, where it is certain.
 
-/// A clause on a name that is not declared.
-pub(super) fn absent_name(name: &str) -> Option<&'static str> {
+/// A clause on a name that is not declared, with what the host has given in its place.
+pub(super) fn absent_name(name: &str, globals: &[String]) -> Option<&'static str> {
+    stand_in(name, globals).or_else(|| missing(name))
+}
+
+/// A clause on a name that nothing given stands in for.
+fn missing(name: &str) -> Option<&'static str> {
     Some(match name {
         "fetch" | "XMLHttpRequest" | "WebSocket" | "EventSource" | "axios" | "http" | "https" => {
             "this sandbox has no network"
@@ -47,6 +52,22 @@ pub(super) fn absent_name(name: &str) -> Option<&'static str> {
         }
         _ => return None,
     })
+}
+
+/// A clause on a name for which the host has given another one.
+fn stand_in(name: &str, globals: &[String]) -> Option<&'static str> {
+    let (given, clause) = match name {
+        "setImmediate" | "requestAnimationFrame" => ("setTimeout", "use setTimeout(f, 0)"),
+        "setInterval" => ("setTimeout", "use setTimeout(f, ms)"),
+        "clearImmediate" | "clearInterval" | "cancelAnimationFrame" => {
+            ("clearTimeout", "use clearTimeout(id)")
+        }
+        "XMLHttpRequest" | "WebSocket" | "EventSource" | "axios" | "http" | "https" => {
+            ("fetch", "use fetch(url): this sandbox has no other network")
+        }
+        _ => return None,
+    };
+    globals.iter().any(|global| global == given).then_some(clause)
 }
 
 /// The character that an entity of HTML stands for.

@@ -71,18 +71,20 @@ pub(super) fn absent(
             none if none.is_empty() => format!("{message}; there are no modules to import here"),
             known => format!("{message}; use import, which knows: {}", list(&known)),
         },
-        None => match (remedies::absent_name(name), nearest(values, name, meant, &globals)) {
-            (Some(clause), _) if clause.starts_with("this sandbox") && !globals.is_empty() => {
-                format!("{message}; {clause}, its globals are: {}", list(&globals))
+        None => {
+            match (remedies::absent_name(name, &globals), nearest(values, name, meant, &globals)) {
+                (Some(clause), _) if clause.starts_with("this sandbox") && !globals.is_empty() => {
+                    format!("{message}; {clause}, its globals are: {}", list(&globals))
+                }
+                (Some(clause), _) => format!("{message}; {clause}"),
+                (None, Some(meant)) => format!("{message}; did you mean '{meant}'?"),
+                (None, None) if assigned => format!("{message}; declare it: let {name}"),
+                (None, None) if !globals.is_empty() => {
+                    format!("{message}; the globals of this sandbox are: {}", list(&globals))
+                }
+                (None, None) => return Verdict::Possible(None),
             }
-            (Some(clause), _) => format!("{message}; {clause}"),
-            (None, Some(meant)) => format!("{message}; did you mean '{meant}'?"),
-            (None, None) if assigned => format!("{message}; declare it: let {name}"),
-            (None, None) if !globals.is_empty() => {
-                format!("{message}; the globals of this sandbox are: {}", list(&globals))
-            }
-            (None, None) => return Verdict::Possible(None),
-        },
+        }
     })
 }
 

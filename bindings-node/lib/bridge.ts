@@ -13,7 +13,6 @@ import { Encoder } from './encode.js';
 import { setImmediate } from './event-loop.js';
 import { MessageReader } from './message-reader.js';
 import { loadNative } from './native.js';
-import type { Page } from './page.js';
 import type { Run } from './run.js';
 import { beginTurn, isLong } from './slices.js';
 import { EventKind, MORE, STOP_POLLING } from './wire.js';
@@ -43,8 +42,6 @@ export const bridge = native.openBridge(receive);
 const runs = new Map<number, Run>();
 /** The receivers of events of sessions outside of their cells. A session that nobody holds may be collected. */
 const sessions = new Map<number, WeakRef<Run>>();
-/** The pages of kits. A page of a kit that nobody holds may be collected. */
-const pages = new Map<number, WeakRef<Page>>();
 const asked = new Map<number, (reader: MessageReader) => void>();
 const idle: Encoder[] = [];
 let polling = false;
@@ -86,18 +83,6 @@ export function onAnswer(done: (reader: MessageReader) => void): number {
   requests += 1;
   asked.set(requests, done);
   return requests;
-}
-
-/** Returns a number for a page, which is told of its tasks from now on. */
-export function attachPage(page: Page): number {
-  requests += 1;
-  pages.set(requests, new WeakRef(page));
-  return requests;
-}
-
-/** Forgets a page. */
-export function detachPage(number: number): void {
-  pages.delete(number);
 }
 
 /** Borrows an encoder for one message. A getter that runs meanwhile may borrow another one. */
@@ -199,8 +184,6 @@ function next(reader: MessageReader, isOld: boolean): void {
     const done = asked.get(number);
     asked.delete(number);
     done?.(reader);
-  } else if (kind === EventKind.PageTask) {
-    pages.get(number)?.deref()?.serve();
   } else {
     const run = runs.get(number) ?? sessions.get(number)?.deref();
     if (run !== undefined) deliver(run, kind, number, reader, isOld);

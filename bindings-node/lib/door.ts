@@ -4,20 +4,22 @@
 // are promises that can be terminated, and whose answers are there at once. The native side checks everything and words
 // all messages.
 
-import type { AbortSignalLike } from '../index.js';
-import { attach, borrowEncoder, bridge, folder, native, returnEncoder } from './bridge.js';
-import type { Encoder } from './encode.js';
+import type { AbortSignalLike, CodeExecution } from '../index.js';
+import { attach, borrowEncoder, bridge, folder, native, onAnswer, returnEncoder } from './bridge.js';
+import type { Encoder, Numbering } from './encode.js';
 import { reasonText } from './execution.js';
 import type { HostSessions } from './host-sessions.js';
 import { MessageReader } from './message-reader.js';
 import { misuse } from './misuse.js';
 import type { Misuse, NativeSystem } from './native.js';
-import { readSignal } from './options.js';
+import { type RunOptions, readSignal, wrongType } from './options.js';
 import { Reports } from './reports.js';
 import { Run } from './run.js';
+import { type Begin, launch } from './run-code.js';
 import { Runtime, nativeRuntime } from './runtime.js';
 import { Sandbox } from './sandbox.js';
 import { ignore } from './sandbox-functions.js';
+import { Session, openSessionIn } from './session.js';
 
 /** The outcome of a call, as a run's result: the value, or the thrown value, is its `result`. */
 interface Outcome {
@@ -25,6 +27,15 @@ interface Outcome {
   readonly result?: unknown;
   readonly error?: { readonly name: string; readonly message: string };
 }
+
+/** Numbers functions and promises among arguments that are data. Nothing calls them: in JSON form a function is nothing. */
+const NUMBERING: Numbering = {
+  hostFunction: () => 0,
+  nativeFunction: () => 0,
+  sandboxFunction: () => undefined,
+  hostPromise: () => 0,
+  answerOf: () => 'result',
+};
 
 /** A call of a system: a promise of its value, which the caller can end. */
 export class DoorCall<Value = unknown> implements PromiseLike<Value> {
@@ -76,7 +87,8 @@ export class Door {
    * Opens the system with that name. A `Runtime` among the options goes with them, and so do those of the system's
    * sessions; the other options are values.
    */
-  constructor(system: string, options: Readonly<Record<string, unknown>>, runtime?: Runtime, sessions?: HostSessions) {
+  constructor(system: string, options: Readonly<Record<string, unknown>>, runtime?: unknown, sessions?: HostSessions) {
+    if (runtime !== undefined && !(runtime instanceof Runtime)) wrongType('runtime', 'a Runtime', runtime);
     const sandbox = new Sandbox(null);
     const run = new Run(sandbox, undefined, new Reports(), undefined);
     this.#native = started(run, (encoder) => {
@@ -85,7 +97,7 @@ export class Door {
       const opened = native.openSystem(
         bridge,
         system,
-        runtime === undefined ? null : nativeRuntime(runtime),
+        runtime === undefined ? null : nativeRuntime(runtime as Runtime),
         folder,
         encoder.bytes,
         encoder.at,
@@ -124,6 +136,25 @@ export class Door {
     return new DoorCall(run, value);
   }
 
+  /** The answer of a method whose arguments are data. Misuse rejects it, too. */
+  answer(method: string, args: readonly unknown[]): Promise<unknown> {
+    return new Promise((resolve, reject) => {
+      // The owner of what is in the answer, which has no functions and no promises.
+      const owner = new Run(new Sandbox(null), undefined, new Reports(), undefined);
+      const request = onAnswer((reader) => {
+        const isValue = reader.u8() === 1;
+        reader.read(owner, 'result', (read, value) => (isValue && read ? resolve : reject)(value));
+      });
+      owner.number = request;
+      const refused = encoded((encoder) => {
+        encoder.begin(NUMBERING);
+        encoder.value(args, 'args');
+        return native.answerOfSystem(bridge, this.#native, request, method, encoder.bytes, encoder.at, encoder.blobs);
+      });
+      if (refused !== null) reject(misuse(refused));
+    });
+  }
+
   /** The answer of a method that has it at once. Misuse throws. */
   ask<Value = unknown>(method: string, args: readonly unknown[] = []): Value {
     const answer = encoded((encoder) => {
@@ -133,6 +164,19 @@ export class Door {
     });
     if (isMisuse(answer)) throw misuse(answer);
     return new MessageReader(answer as Uint8Array).next(this.#run, 'answer') as Value;
+  }
+
+  /** Starts a run of that kind, whose request the system amends. */
+  start(kind: string, source: unknown, options: RunOptions): CodeExecution {
+    const system = this.#native;
+    const begin: Begin = (encoder, natives) =>
+      native.startInSystem(bridge, system, kind, encoder.bytes, encoder.at, encoder.blobs, natives);
+    return launch(source, options, system, begin, kind === 'tool');
+  }
+
+  /** Opens a session whose request the system amends. */
+  session(options: unknown): Session {
+    return openSessionIn(this.#native, options);
   }
 
   /** Lets go of the system, which ends once no call of it goes on. */

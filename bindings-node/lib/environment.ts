@@ -18,8 +18,7 @@ import type {
   ToolInfo,
 } from '../environment.js';
 import { Door, type DoorCall } from './door.js';
-import { type Bag, object, option, wrongType } from './options.js';
-import { Runtime } from './runtime.js';
+import { type Bag, object, option } from './options.js';
 
 export const EXECUTION_STATES = Object.freeze(['queued', 'running'] as const);
 export const EXECUTION_EXIT_STATES = Object.freeze(['failed', 'success', 'timeout', 'canceled'] as const);
@@ -37,8 +36,7 @@ export class TypeScriptEnvironment {
 
   constructor(options?: unknown) {
     const { runtime, ...rest } = options === undefined ? ({} as Bag) : object(options, 'options');
-    if (runtime !== undefined && !(runtime instanceof Runtime)) wrongType('runtime', 'a Runtime', runtime);
-    this.#door = new Door('typescript-environment', rest, runtime as Runtime | undefined);
+    this.#door = new Door('typescript-environment', rest, runtime);
     doors.set(this, this.#door);
   }
 

@@ -14,65 +14,34 @@ import type {
   KitState,
   ToolExecution,
 } from '../kit.js';
-import { attachPage, borrowEncoder, bridge, detachPage, native, onAnswer, returnEncoder } from './bridge.js';
-import type { Encoder, Numbering } from './encode.js';
-import type { MessageReader } from './message-reader.js';
+import { Door } from './door.js';
 import { misuse } from './misuse.js';
-import type { Misuse, NativeKit, NativeRuntime } from './native.js';
 import { type Bag, object, option, readOptions, readToolOptions, wrongType } from './options.js';
 import { Page, type PageSource, kindOfSource } from './page.js';
-import { Reports } from './reports.js';
-import { Run } from './run.js';
-import { type Begin, launch } from './run-code.js';
-import { Runtime, nativeRuntime } from './runtime.js';
-import { Sandbox } from './sandbox.js';
-import { openKitSession } from './session.js';
-import { CallErrorFlag } from './wire.js';
-
-/** Numbers functions and promises among arguments. Nothing calls them: in JSON form a function is nothing. */
-const NUMBERING: Numbering = {
-  hostFunction: () => 0,
-  nativeFunction: () => 0,
-  sandboxFunction: () => undefined,
-  hostPromise: () => 0,
-  answerOf: () => 'result',
-};
 
 /** The key by which another system finds a kit. */
 export let keyOf: (kit: Kit) => string;
 
 export class Kit {
   static {
-    keyOf = (kit) => native.kitKey(kit.#native);
+    keyOf = (kit) => kit.#door.ask('key') as string;
   }
 
-  readonly #native: NativeKit;
+  readonly #door: Door;
+  readonly #page: Page | undefined;
   #closed: Promise<void> | undefined;
-  /** The page with its number, which this object keeps. */
-  readonly #page: { page: Page; number: number } | undefined;
   readonly secrets: KitSecrets;
 
   constructor(options?: unknown) {
-    const bag = options === undefined ? {} : object(options, 'options');
-    const { runtime, source, rest } = divided(bag);
-    const page = source === undefined ? undefined : new Page(source, () => this.proxy());
-    const number = page === undefined ? null : attachPage(page);
-    const opened = withMessage(rest, 'options', (encoder) =>
-      native.openKit(bridge, runtime, encoder.bytes, encoder.at, encoder.blobs, number),
-    );
-    if (Object.hasOwn(opened, 'message')) throw misuse(opened as Misuse);
-    const kit = opened as NativeKit;
-    if (page !== undefined && number !== null) {
-      page.next = () => native.nextPageTask(kit);
-      page.answer = (task, answer) => native.answerPageTask(kit, task, answer);
-      this.#page = { page, number };
-    }
-    this.#native = kit;
-    this.secrets = secretsOf(this.#native);
+    const { runtime, source, rest } = divided(options === undefined ? {} : object(options, 'options'));
+    const door = new Door('kit', rest, runtime);
+    this.#door = door;
+    if (source !== undefined) this.#page = new Page(source, door, () => proxyOf(door));
+    this.secrets = secretsOf(door);
   }
 
   get state(): KitState {
-    const call = this.#caller('state');
+    const call = caller(this.#door, 'state');
     return {
       get: (...args) => call('get', args),
       set: (...args) => call('set', args) as Promise<void>,
@@ -82,7 +51,7 @@ export class Kit {
   }
 
   get db(): KitDatabase {
-    const call = this.#caller('db');
+    const call = caller(this.#door, 'db');
     return {
       sql: (...args) => call('sql', args) as ReturnType<KitDatabase['sql']>,
       batch: (...args) => call('batch', args) as ReturnType<KitDatabase['batch']>,
@@ -91,7 +60,7 @@ export class Kit {
   }
 
   get libraries(): KitLibraries {
-    const call = this.#caller('libraries');
+    const call = caller(this.#door, 'libraries');
     return {
       create: (...args) => call('create', args) as Promise<void>,
       update: (...args) => call('update', args) as Promise<void>,
@@ -102,33 +71,30 @@ export class Kit {
   }
 
   runTool(source: unknown, options?: unknown): ToolExecution {
-    return this.#launch(source, readToolOptions(options), true) as unknown as ToolExecution;
+    return this.#door.start('tool', source, readToolOptions(options)) as unknown as ToolExecution;
   }
 
   runCode(source: unknown, options?: unknown): KitExecution<KitCodeResult> {
-    return this.#launch(source, readOptions(options, true), false) as unknown as KitExecution<KitCodeResult>;
+    return this.#door.start('code', source, readOptions(options, true)) as unknown as KitExecution<KitCodeResult>;
   }
 
   session(options?: unknown): KitSession {
     // Its cells have the kit's part in their results.
-    return openKitSession(this.#native, options) as unknown as KitSession;
+    return this.#door.session(options) as unknown as KitSession;
   }
 
   describe(): Promise<string> {
-    return answered((request) => {
-      native.describeKit(bridge, this.#native, request);
-      return null;
-    }) as Promise<string>;
+    return answer(this.#door, 'describe', []) as Promise<string>;
   }
 
   proxy(): Promise<BrowserProxy> {
-    return this.#caller('browser')('proxy', []) as Promise<BrowserProxy>;
+    return proxyOf(this.#door);
   }
 
   close(): Promise<void> {
     if (this.#closed === undefined) {
-      native.closeKit(this.#native);
-      if (this.#page !== undefined) detachPage(this.#page.number);
+      this.#door.ask('close');
+      this.#page?.close();
       this.#closed = Promise.resolve();
     }
     return this.#closed;
@@ -140,23 +106,6 @@ export class Kit {
 
   get [Symbol.toStringTag](): string {
     return 'Kit';
-  }
-
-  #launch(source: unknown, options: ReturnType<typeof readOptions>, isTool: boolean): unknown {
-    const kit = this.#native;
-    const begin: Begin = (encoder, natives) =>
-      native.startInKit(bridge, kit, isTool, encoder.bytes, encoder.at, encoder.blobs, natives);
-    return launch(source, options, kit, begin, isTool);
-  }
-
-  /** Calls functions of a group of the host's side. */
-  #caller(group: string): (name: string, args: readonly unknown[]) => Promise<unknown> {
-    return (name, args) =>
-      answered((request) =>
-        withMessage(args, 'args', (encoder) =>
-          native.callKit(bridge, this.#native, request, `${group}.${name}`, encoder.bytes, encoder.at, encoder.blobs),
-        ),
-      );
   }
 }
 
@@ -173,34 +122,49 @@ export class KitError extends Error {
   }
 }
 
-function secretsOf(kit: NativeKit): KitSecrets {
-  const checked = <T>(answer: T | Misuse): T => {
-    if (typeof answer === 'object' && answer !== null && Object.hasOwn(answer, 'message')) throw misuse(answer as Misuse);
-    return answer as T;
-  };
+function secretsOf(door: Door): KitSecrets {
   return Object.freeze({
     set(name: string, secret: unknown): void {
-      if (typeof name !== 'string') wrongType('name', 'a string', name);
-      const refused = withMessage(secret, 'secret', (encoder) =>
-        native.setSecret(kit, name, encoder.bytes, encoder.at, encoder.blobs),
-      );
-      if (refused !== null) throw misuse(refused);
+      door.ask('secrets.set', [name, secret]);
     },
-    delete(name: string): boolean {
-      if (typeof name !== 'string') wrongType('name', 'a string', name);
-      return checked<boolean>(native.deleteSecret(kit, name));
-    },
-    names: () => checked<string[]>(native.secretNames(kit)),
+    delete: (name: string) => door.ask<boolean>('secrets.delete', [name]),
+    names: () => door.ask<string[]>('secrets.names'),
   });
+}
+
+function proxyOf(door: Door): Promise<BrowserProxy> {
+  return answer(door, 'proxy', []) as Promise<BrowserProxy>;
+}
+
+/** Calls functions of a group of the host's side. */
+function caller(door: Door, group: string): (name: string, args: readonly unknown[]) => Promise<unknown> {
+  return (name, args) => answer(door, `${group}.${name}`, args);
+}
+
+/** The answer of a function of the host's side, which rejects with an error also for misuse. */
+async function answer(door: Door, method: string, args: readonly unknown[]): Promise<unknown> {
+  try {
+    return await door.answer(method, args);
+  } catch (thrown) {
+    throw thrown instanceof Error ? thrown : asError(thrown as Fields);
+  }
+}
+
+/** The fields of an error of a capability; a place only if it has one. */
+type Fields = Readonly<Pick<KitError, 'name' | 'message' | 'code' | 'filename' | 'line' | 'column'>>;
+
+/** The error of a capability with these fields: that of the language for wrong arguments. */
+function asError({ name, message, ...place }: Fields): Error {
+  if (name === 'TypeError') return new TypeError(message);
+  if (name === 'RangeError') return new RangeError(message);
+  return Object.assign(new KitError(name, message), place);
 }
 
 const BROWSER = 'a page or a context of Playwright, or a function that gives one';
 
 /** The runtime and the page among the options, and the other options. */
-function divided(bag: Bag): { runtime: NativeRuntime | null; source: PageSource | undefined; rest: Bag } {
-  const given = option(bag, 'runtime');
-  if (given !== undefined && !(given instanceof Runtime)) wrongType('runtime', 'a Runtime', given);
-  const runtime = given === undefined ? null : nativeRuntime(given as Runtime);
+function divided(bag: Bag): { runtime: unknown; source: PageSource | undefined; rest: Bag } {
+  const runtime = option(bag, 'runtime');
   const browser = option(bag, 'browser');
   const { runtime: _, browser: __, ...rest } = bag;
   if (browser === undefined) return { runtime, source: undefined, rest };
@@ -225,45 +189,4 @@ function readBrowser(given: unknown): { source: PageSource; options: Bag } {
   }
   const { page: _, context: __, ...options } = bag;
   return { source: source as PageSource, options };
-}
-
-/** Writes a message of plain values for `act`. */
-function withMessage<T>(value: unknown, root: string, act: (encoder: Encoder) => T): T {
-  const encoder = borrowEncoder();
-  try {
-    encoder.begin(NUMBERING);
-    encoder.value(value, root);
-    return act(encoder);
-  } finally {
-    returnEncoder(encoder);
-  }
-}
-
-/** The answer to a request, which `send` sends or refuses. */
-function answered(send: (request: number) => Misuse | null): Promise<unknown> {
-  return new Promise((resolve, reject) => {
-    // The owner of what is in the answer, which has no functions and no promises.
-    const owner = new Run(new Sandbox(null), undefined, new Reports(), undefined);
-    const request = onAnswer((reader) => {
-      if (reader.u8() === 0) reject(readError(reader));
-      else reader.read(owner, 'result', (read, value) => (read ? resolve : reject)(value));
-    });
-    owner.number = request;
-    const refused = send(request);
-    if (refused !== null) reject(misuse(refused));
-  });
-}
-
-/** The error of a capability: that of the language for wrong arguments. */
-function readError(reader: MessageReader): Error {
-  const [name, message] = [reader.text(), reader.text()];
-  if (name === 'TypeError') return new TypeError(message);
-  if (name === 'RangeError') return new RangeError(message);
-  const error = new KitError(name, message);
-  const has = reader.u8();
-  if (has & CallErrorFlag.Code) error.code = reader.text();
-  if (has & CallErrorFlag.Filename) error.filename = reader.text();
-  if (has & CallErrorFlag.Line) error.line = reader.u32();
-  if (has & CallErrorFlag.Column) error.column = reader.u32();
-  return error;
 }

@@ -1,6 +1,5 @@
 // The interface of the compiled half of the package; `platform.ts` finds the file.
 
-import type { PageAnswer, PageTask } from './page.js';
 import { loadAddon } from './platform.js';
 
 /** The refusal of a call, to be thrown as an exception of the right class. */
@@ -31,11 +30,6 @@ export type NativeStats = Readonly<Record<string, unknown>>;
 /** A runtime of the core. */
 export interface NativeRuntime {
   stats(): NativeStats;
-}
-
-/** A kit of the core. */
-export interface NativeKit {
-  readonly kit?: never;
 }
 
 /** A system that is open. */
@@ -78,8 +72,8 @@ export interface BegunCall {
   session?: number | null;
 }
 
-/** Kept by runs and sessions while they are running: a runtime that is collected ends its processes, a kit its runs. */
-export type Owner = NativeRuntime | NativeKit | NativeSystem;
+/** Kept by runs and sessions while they are running: a runtime that is collected ends its processes, a system its runs. */
+export type Owner = NativeRuntime | NativeSystem;
 
 /** A function that is answered in Rust; only the addon makes such objects. */
 export interface NativeFunction {
@@ -185,25 +179,14 @@ export interface Native {
     length: number,
     blobs: Blobs,
   ): BegunCall | Misuse;
+  /** Begins a call without functions. The answer has the number `request`. */
+  answerOfSystem(bridge: number, system: NativeSystem, request: number, method: string, frame: Uint8Array, length: number, blobs: Blobs): Misuse | null;
   /** The frame of an answer that is there at once. */
   askSystem(bridge: number, system: NativeSystem, method: string, frame: Uint8Array, length: number, blobs: Blobs): Uint8Array | Misuse;
-  /** Opens a kit in `runtime`, or in the default runtime; the frame is the message of its options. */
-  /** `page`: the number of the page that JavaScript drives. */
-  openKit(bridge: number, runtime: NativeRuntime | null, frame: Uint8Array, length: number, blobs: Blobs, page: number | null): NativeKit | Misuse;
-  nextPageTask(kit: NativeKit): PageTask | null;
-  answerPageTask(kit: NativeKit, number: number, answer: PageAnswer): void;
-  /** Starts a tool or a module with the capabilities of a kit, as `start` does. */
-  startInKit(bridge: number, kit: NativeKit, isTool: boolean, frame: Uint8Array, length: number, blobs: Blobs, natives: NativeTable | undefined): number | Misuse;
-  openKitSession(bridge: number, kit: NativeKit, frame: Uint8Array, length: number, blobs: Blobs, natives: NativeTable | undefined): number | Misuse;
-  /** Calls a function of the host's side, such as `state.get`. The answer has the number `request`. */
-  callKit(bridge: number, kit: NativeKit, request: number, name: string, frame: Uint8Array, length: number, blobs: Blobs): Misuse | null;
-  describeKit(bridge: number, kit: NativeKit, request: number): void;
-  /** The key by which another system finds the kit. */
-  kitKey(kit: NativeKit): string;
-  closeKit(kit: NativeKit): void;
-  setSecret(kit: NativeKit, name: string, frame: Uint8Array, length: number, blobs: Blobs): Misuse | null;
-  deleteSecret(kit: NativeKit, name: string): boolean | Misuse;
-  secretNames(kit: NativeKit): string[] | Misuse;
+  /** Starts a run of that kind, whose request the system amends, as `start` does. */
+  startInSystem(bridge: number, system: NativeSystem, kind: string, frame: Uint8Array, length: number, blobs: Blobs, natives: NativeTable | undefined): number | Misuse;
+  /** Opens a session whose request the system amends, as `openSession` does. */
+  openSessionInSystem(bridge: number, system: NativeSystem, frame: Uint8Array, length: number, blobs: Blobs, natives: NativeTable | undefined): number | Misuse;
   /** The core's message for a name that is none of these. */
   unknownName(key: string, names: string[]): string;
   /** Runs a command to its end, on this thread, and returns its exit code. */

@@ -5,7 +5,6 @@
 // absent. The core words all messages.
 
 import type { CellExecutionResult, CodeExecutionError, CodeExecutionLog, CodeExecutionResult } from '../index.js';
-import type { KitCall, KitPart, ToolResult } from '../kit.js';
 import { bridge, native } from './bridge.js';
 import { PAUSED } from './decode.js';
 import { now } from './event-loop.js';
@@ -14,7 +13,7 @@ import { systemError } from './misuse.js';
 import type { Reports } from './reports.js';
 import type { Run } from './run.js';
 import type { Work } from './slices.js';
-import { CallFlag, CauseKind, CellOutcomeFlag, ErrorFlag, KitFlag, OutcomeFlag } from './wire.js';
+import { CauseKind, CellOutcomeFlag, ErrorFlag, OutcomeFlag } from './wire.js';
 
 /** Reads an outcome and passes it to `done`: nearly always at once, and in slices if it is long. */
 export class OutcomeReading implements Work {
@@ -25,8 +24,8 @@ export class OutcomeReading implements Work {
   private message: LargeMessage | undefined;
   /** The part of a cell's result that a run does not have, once it has been read. */
   private cell: CellPart | undefined;
-  /** The part of a kit, once it has been read. */
-  private kit: KitResultPart | undefined;
+  /** The part of a system, once it has been read. */
+  private extra: object | undefined;
   /** The time at which the slice of this turn ends. */
   private until = 0;
 
@@ -53,7 +52,7 @@ export class OutcomeReading implements Work {
         if (this.isOver()) return false;
       }
     } catch (failure) {
-      result = Object.assign(failedOutcome(failure, this.reports.all()), this.cell, this.kit);
+      result = Object.assign(failedOutcome(failure, this.reports.all()), this.cell, this.extra);
     }
     this.done(result);
     return true;
@@ -82,7 +81,9 @@ export class OutcomeReading implements Work {
     const memoryUsedBytes = has & OutcomeFlag.MemoryUsed ? reader.f64() : undefined;
     const error = has & OutcomeFlag.Error ? readError(reader, this.run) : undefined;
     const cell = has & OutcomeFlag.Cell ? (this.cell = readCell(reader)) : undefined;
-    const kit = has & OutcomeFlag.Kit ? (this.kit = readKit(reader)) : undefined;
+    if (has & OutcomeFlag.Extra) {
+      this.extra = (reader.isLarge ? yield reader.large(this.run, 'result') : reader.next(this.run, 'result')) as object;
+    }
     if (has & OutcomeFlag.Result) {
       try {
         outcome.result = reader.isLarge ? yield reader.large(this.run, 'result') : reader.next(this.run, 'result');
@@ -126,7 +127,7 @@ export class OutcomeReading implements Work {
     if (error !== undefined) outcome.error = error;
     outcome.durationMs = durationMs;
     if (memoryUsedBytes !== undefined) outcome.memoryUsedBytes = memoryUsedBytes;
-    return Object.assign(outcome, cell, kit);
+    return Object.assign(outcome, cell, this.extra);
   }
 
   private isOver(): boolean {
@@ -162,29 +163,6 @@ function readCell(reader: MessageReader): CellPart {
   if (has & CellOutcomeFlag.Uncloned) cell.uncloned = reader.text();
   if (has & CellOutcomeFlag.ValueFrom) cell.valueFrom = reader.text() as NonNullable<CellPart['valueFrom']>;
   return cell;
-}
-
-/** The part of a result that only runs of a kit have. */
-type KitResultPart = KitPart & Pick<ToolResult, 'json'>;
-
-function readKit(reader: MessageReader): KitResultPart {
-  const json = reader.u8() & KitFlag.Json ? { json: reader.text() } : undefined;
-  const callsDropped = reader.f64();
-  const calls: KitCall[] = [];
-  for (let left = reader.u32(); left > 0; left -= 1) {
-    const has = reader.u8();
-    const call: KitCall = {
-      name: reader.text(),
-      started: reader.f64(),
-      durationMs: reader.f64(),
-      ok: (has & CallFlag.Ok) !== 0,
-      bytes: reader.f64(),
-      summary: reader.text(),
-    };
-    if (has & CallFlag.Error) call.error = reader.text();
-    calls.push(call);
-  }
-  return { ...json, calls, callsDropped };
 }
 
 /**

@@ -4,16 +4,21 @@
 // each task before, and bounds and redacts each answer after. No exception leaves this module for the event loop.
 
 import type { BrowserProxy } from '../kit.js';
+import type { Door } from './door.js';
 import { clearTimeout, setTimeout } from './event-loop.js';
 
-/** A task of a run. */
-export interface PageTask {
-  readonly number: number;
-  readonly kind: 'navigate' | 'screenshot' | 'click' | 'type' | 'read' | 'evaluate' | 'close';
-  readonly timeoutMs: number;
+/** A task of a run: its number, its kind, the time for it, and what its kind has. */
+type PageTask = [
+  number: number,
+  kind: 'navigate' | 'screenshot' | 'click' | 'type' | 'read' | 'evaluate' | 'close',
+  timeoutMs: number,
+  fields: PageFields,
+];
+
+interface PageFields {
   readonly url?: string;
   readonly waitUntil?: string;
-  readonly selector?: string;
+  readonly selector?: string | null;
   readonly text?: string;
   readonly clearFirst?: boolean;
   readonly fullPage?: boolean;
@@ -23,7 +28,7 @@ export interface PageTask {
 }
 
 /** The answer to a task. `failed` has the message as its text. */
-export interface PageAnswer {
+interface PageAnswer {
   readonly kind: 'nothing' | 'arrived' | 'text' | 'tooLarge' | 'bytes' | 'timeout' | 'failed';
   readonly text?: string;
   readonly url?: string;
@@ -78,42 +83,58 @@ export function kindOfSource(value: unknown): 'page' | 'context' | 'function' | 
 export class Page {
   readonly #source: PageSource;
   readonly #proxy: () => Promise<BrowserProxy>;
+  #door: Door | undefined;
   #found: Found | undefined;
-  /** Takes the next task, and answers one. They are known once the kit is open. */
-  next: () => PageTask | null = () => null;
-  answer: (number: number, answer: PageAnswer) => void = () => {};
 
-  constructor(source: PageSource, proxy: () => Promise<BrowserProxy>) {
+  /** The page of a kit, which tells it of tasks. The kit keeps it: one of a kit that nobody holds may be collected. */
+  constructor(source: PageSource, door: Door, proxy: () => Promise<BrowserProxy>) {
     this.#source = source;
+    this.#door = door;
     this.#proxy = proxy;
+    const page = new WeakRef(this);
+    void door.call('page', [() => page.deref()?.serve()]);
+  }
+
+  /** Does no task any more. */
+  close(): void {
+    this.#door = undefined;
   }
 
   /** Does the tasks that there are. */
   serve(): void {
-    for (let task = this.next(); task !== null; task = this.next()) void this.#do(task);
+    for (let task = this.#next(); task; task = this.#next()) void this.#do(task);
   }
 
-  async #do(task: PageTask): Promise<void> {
+  #next(): PageTask | null | undefined {
+    return this.#door?.ask<PageTask | null>('page.next');
+  }
+
+  async #do([number, kind, timeoutMs, fields]: PageTask): Promise<void> {
     let answer: PageAnswer;
     try {
-      answer = await within(task.timeoutMs, this.#perform(task));
+      answer = await within(timeoutMs, this.#perform(kind, timeoutMs, fields));
     } catch (error) {
       answer = failure(error);
     }
-    this.answer(task.number, answer);
+    try {
+      this.#door?.ask('page.answer', [number, answer]);
+    } catch (error) {
+      // It is no answer of Playwright's.
+      this.#door?.ask('page.answer', [number, failure(error)]);
+    }
   }
 
-  async #perform(task: PageTask): Promise<PageAnswer> {
+  async #perform(kind: PageTask[1], timeout: number, task: PageFields): Promise<PageAnswer> {
     const page = await this.#page();
-    const { timeoutMs: timeout, selector } = task;
-    switch (task.kind) {
+    const { selector } = task;
+    switch (kind) {
       case 'navigate': {
         const response = await page.goto(task.url as string, { waitUntil: task.waitUntil, timeout });
         return { kind: 'arrived', url: page.url(), title: await page.title(), status: response?.status() ?? 0 };
       }
       case 'screenshot': {
         const options = { timeout, type: 'png' };
-        const bytes = await (selector === undefined
+        const bytes = await (selector === null
           ? page.screenshot({ ...options, fullPage: task.fullPage })
           : first(page, selector).screenshot(options));
         return { kind: 'bytes', bytes };
@@ -170,7 +191,7 @@ export class Page {
   }
 }
 
-function first(page: PlaywrightPage, selector: string | undefined): Locator {
+function first(page: PlaywrightPage, selector: string | null | undefined): Locator {
   return page.locator(selector as string).first();
 }
 

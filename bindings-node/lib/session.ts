@@ -10,7 +10,7 @@ import type { Encoder } from './encode.js';
 import { Execution } from './execution.js';
 import type { MessageReader } from './message-reader.js';
 import { misuse } from './misuse.js';
-import type { Misuse, NativeKit, NativeRuntime, NativeTable, Owner } from './native.js';
+import type { Misuse, NativeRuntime, NativeSystem, NativeTable, Owner } from './native.js';
 import { wrongType } from './options.js';
 import { Reports } from './reports.js';
 import {
@@ -168,11 +168,11 @@ export function openSession(runtime: NativeRuntime | null, options: unknown): Se
   return new Session(open(runtime, options));
 }
 
-/** Opens a session whose cells have the capabilities of a kit. */
-export function openKitSession(kit: NativeKit, options: unknown): Session {
+/** Opens a session whose request a system amends. */
+export function openSessionIn(system: NativeSystem, options: unknown): Session {
   const begin: Opening = (encoder, natives) =>
-    native.openKitSession(bridge, kit, encoder.bytes, encoder.at, encoder.blobs, natives);
-  return new Session(openWith(kit, options, begin));
+    native.openSessionInSystem(bridge, system, encoder.bytes, encoder.at, encoder.blobs, natives);
+  return new Session(openWith(system, options, begin));
 }
 
 /** Opens a session from its request. */

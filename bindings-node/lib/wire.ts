@@ -104,10 +104,8 @@ export const enum EventKind {
   Start = 5,
   /** A session has ended by its runtime. */
   SessionEnded = 6,
-  /** The page of a kit has a task. The number is that of the page. */
-  PageTask = 7,
   /** A cell of a system has settled. The state of its session follows. */
-  Executed = 8,
+  Executed = 7,
 }
 
 /** The encoding of a source. */
@@ -160,27 +158,8 @@ export const enum OutcomeFlag {
   Long = 8,
   /** The outcome is that of a cell. */
   Cell = 16,
-  /** The outcome has the part of a kit. */
-  Kit = 32,
-}
-
-/** The flags of a kit's part of an outcome. */
-export const enum KitFlag {
-  Json = 1,
-}
-
-/** The flags of the error of a call by the host. */
-export const enum CallErrorFlag {
-  Code = 1,
-  Filename = 2,
-  Line = 4,
-  Column = 8,
-}
-
-/** The flags of a call of a capability. */
-export const enum CallFlag {
-  Ok = 1,
-  Error = 2,
+  /** The outcome has a part of a system: a message. */
+  Extra = 32,
 }
 
 /** The flags of the part of a cell's outcome that a run does not have. */

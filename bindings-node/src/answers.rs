@@ -8,12 +8,11 @@ use std::{
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
-use isolane::{Error, HostEvent, Name, NativeFunctions, SessionHandle, Value};
-use isolane_kit::kit::CallError;
+use isolane::{Completion, Error, HostEvent, Name, NativeFunctions, SessionHandle};
 
 use crate::{error::Misuse, host::NodeMailbox, value::Frame, wire::name_flag};
 
-/// An answer to a request about a session or a kit.
+/// An answer to a request to a session or a system.
 #[derive(Debug)]
 pub(crate) enum Answer {
     /// A reset is done, or was refused.
@@ -21,8 +20,8 @@ pub(crate) enum Answer {
     Names(Result<Vec<Name>, Error>),
     /// The session has ended.
     Gone,
-    /// The outcome of a call of the host's side of a kit.
-    Called(Result<Value, CallError>),
+    /// The outcome of a call of a system.
+    Called(Completion),
     /// The copy with that number, and the functions that are answered in Rust.
     Forked(u32, NativeFunctions, Result<SessionHandle, Error>),
 }

@@ -7,12 +7,11 @@ use std::{
     cell::{Cell, RefCell},
     collections::{HashMap, HashSet},
     rc::Rc,
-    sync::{Arc, Weak},
+    sync::Arc,
     time::{Duration, Instant},
 };
 
 use isolane::{ExecutionResult, HostCall, NativeFunctions, Request, RunHandle, Runtime};
-use isolane_kit::browser::DrivenBrowser;
 use napi::{Either, Env, Result, bindgen_prelude::Uint8ArraySlice};
 use napi_derive::napi;
 use tokio::sync::oneshot;
@@ -62,8 +61,6 @@ pub(crate) struct Bridge {
     /// The runs among the events of the last drain that somebody or a limit has ended.
     pub(crate) ended: RefCell<HashSet<u32>>,
     pub(crate) answers: Answers,
-    /// The pages of kits, by numbers of requests.
-    pub(crate) pages: RefCell<HashMap<u32, Weak<DrivenBrowser>>>,
     /// Host calls handed to JavaScript and not answered yet, by number.
     calls: RefCell<HashMap<u32, HostCall>>,
     /// The blobs of the last frame, until JavaScript fetches them.
@@ -102,7 +99,6 @@ pub fn open_bridge(env: Env, receive: Receive) -> Result<u32> {
     mailbox.set_waker(NodeWaker::new(receive));
     let bridge = Rc::new(Bridge {
         answers: Answers::new(Arc::clone(&mailbox)),
-        pages: RefCell::default(),
         mailbox,
         runs: RefCell::default(),
         sessions: RefCell::default(),

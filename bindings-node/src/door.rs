@@ -15,11 +15,15 @@ use napi_derive::napi;
 use tokio::sync::oneshot;
 
 use crate::{
+    answers::Answer,
     bridge::{Bridge, LiveRun, with_bridge},
     error::Misuse,
     host::{NodeHost, NodeLimits},
     host_sessions::{Begun, NativeHostSessions, NodeSessionHost},
+    native::NativeTable,
+    options::read_request,
     runtime::NativeRuntime,
+    session_options::read_session,
     value::{Cursor, into_javascript},
 };
 
@@ -96,19 +100,18 @@ pub fn open_system(
     with_bridge(bridge, |bridge| {
         let (is_open, closed) = oneshot::channel::<()>();
         let begin = |host: Arc<NodeHost>| {
-            let open = |options, caller| {
+            let open = |caller| {
                 let worker_folder = PathBuf::from(&worker_folder);
                 let sessions = sessions.clone().map(|host| host as Arc<dyn SessionHost>);
                 let spelling = Spelling::Camel;
                 let context = Context { spelling, runtime, sessions, worker_folder, caller };
-                isolane_systems::open(&name, options, context)
+                isolane_systems::open(&name, &options, context)
             };
             let closed = async move {
                 // The sender is dropped, and never used.
                 let _ = closed.await;
             };
-            let tells_torn = isolane_systems::tells_torn(&name);
-            let (system, handle) = door::open(host, &options, tells_torn, open, closed)?;
+            let (system, handle) = door::open(host, open, closed)?;
             Ok((handle, true, system))
         };
         match bridge.begin(env, begin) {
@@ -146,7 +149,7 @@ pub fn call_system(
     let args = Cursor::new(frame, length)?.message(blobs);
     with_bridge(bridge, |bridge| {
         let begin = |host: Arc<NodeHost>| {
-            let begun = door::begin(&*system.system()?, host, &method, &args)?;
+            let begun = door::begin(&*system.system()?, host, &method, args)?;
             Ok((begun.handle, begun.is_background, ()))
         };
         match bridge.begin(env, begin) {
@@ -160,6 +163,37 @@ pub fn call_system(
                 Either::A(BegunCall { run, is_background, opened, cell, session })
             }
             Err(error) => Either::B(error.into()),
+        }
+    })
+}
+
+/// Has a system answer later, to a call without functions; the arguments are a message. The answer with that number has the
+/// outcome, unless the call is refused.
+///
+/// # Errors
+/// When `length` is beyond the frame.
+#[napi(catch_unwind)]
+pub fn answer_of_system(
+    env: Env,
+    bridge: u32,
+    system: &NativeSystem,
+    request: u32,
+    method: String,
+    frame: &[u8],
+    length: u32,
+    blobs: Option<Vec<&[u8]>>,
+) -> Result<Option<Misuse>> {
+    let args = Cursor::new(frame, length)?.message(blobs);
+    with_bridge(bridge, |bridge| {
+        let answers = bridge.answers.clone();
+        let done = move |completion| answers.push(request, Answer::Called(completion));
+        let begin = || door::answer(&*system.system()?, &method, args, done).map(drop);
+        match begin() {
+            Ok(()) => {
+                bridge.hold(env);
+                None
+            }
+            Err(error) => Some(error.into()),
         }
     })
 }
@@ -180,7 +214,7 @@ pub fn ask_system<'env>(
 ) -> Result<Either<Uint8ArraySlice<'env>, Misuse>> {
     let args = Cursor::new(frame, length)?.message(blobs);
     let asked =
-        || -> std::result::Result<Value, Error> { door::ask(&*system.system()?, &method, &args) };
+        || -> std::result::Result<Value, Error> { door::ask(&*system.system()?, &method, args) };
     let answer = match asked() {
         Ok(answer) => answer,
         Err(error) => return Ok(Either::B(error.into())),
@@ -192,6 +226,54 @@ pub fn ask_system<'env>(
         frame.bytes
     })?;
     into_javascript(env, bytes).map(Either::A)
+}
+
+/// Starts a run of that kind, whose request the system amends, as [`start`](crate::bridge::start).
+///
+/// # Errors
+/// When the frame is not one of `lib/options.ts`.
+#[napi(catch_unwind)]
+pub fn start_in_system(
+    env: Env,
+    bridge: u32,
+    system: &NativeSystem,
+    kind: String,
+    frame: &[u8],
+    length: u32,
+    blobs: Option<Vec<&[u8]>>,
+    native: Option<&NativeTable>,
+) -> Result<Either<u32, Misuse>> {
+    let native = native.map(|table| table.functions.clone()).unwrap_or_default();
+    let request = read_request(Cursor::new(frame, length)?, blobs, native.clone())?;
+    match system.system().and_then(|system| system.amend_run(&kind, request)) {
+        Ok((runtime, request)) => {
+            with_bridge(bridge, |bridge| bridge.start(env, &runtime, request, native))
+        }
+        Err(error) => Ok(Either::B(error.into())),
+    }
+}
+
+/// Opens a session whose request the system amends, as [`open_session`](crate::session::open_session).
+///
+/// # Errors
+/// When the frame is not one of `lib/session-options.ts`.
+#[napi(catch_unwind)]
+pub fn open_session_in_system(
+    bridge: u32,
+    system: &NativeSystem,
+    frame: &[u8],
+    length: u32,
+    blobs: Option<Vec<&[u8]>>,
+    native: Option<&NativeTable>,
+) -> Result<Either<u32, Misuse>> {
+    let native = native.map(|table| table.functions.clone()).unwrap_or_default();
+    let request = read_session(Cursor::new(frame, length)?, blobs, native.clone())?;
+    match system.system().and_then(|system| system.amend_session(request)) {
+        Ok((runtime, request)) => {
+            with_bridge(bridge, |bridge| bridge.open(&runtime, request, native))
+        }
+        Err(error) => Ok(Either::B(error.into())),
+    }
 }
 
 /// The handle of a call, whether it is in the background, and what else came of its start.

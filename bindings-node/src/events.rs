@@ -9,7 +9,6 @@ use crate::{
     answers::{Answer, write_answer, write_names, write_refusal},
     bridge::{Bridge, LiveRun},
     error::Misuse,
-    kit::{outcome_of, write_call_error},
     outcome::write_outcome,
     session::LiveSession,
     value::Frame,
@@ -128,16 +127,12 @@ impl Bridge {
                     return true;
                 }
                 head(frame, event_kind::SETTLED, number);
-                let kit = outcome_of(&run.handle);
+                let extra = run.handle.take_extra();
                 frame.measured(|frame| {
-                    if let Some(output) = write_outcome(frame, outcome, kit.as_ref()) {
+                    if let Some(output) = write_outcome(frame, outcome, extra) {
                         self.outputs.borrow_mut().insert(number, output);
                     }
                 });
-            }
-            HostEvent::Closed if self.pages.borrow().contains_key(&number) => {
-                head(frame, event_kind::PAGE_TASK, number);
-                frame.measured(|_| {});
             }
             HostEvent::Closed => {
                 self.release(env);
@@ -155,13 +150,9 @@ impl Bridge {
             Some(Answer::Gone) => write_refusal(frame, &Misuse::closed_session()),
             Some(Answer::Done(done)) => write_answer(frame, done, |_, ()| {}),
             Some(Answer::Names(names)) => write_answer(frame, names, write_names),
-            Some(Answer::Called(Ok(value))) => {
-                frame.u8(1);
-                frame.message(value);
-            }
-            Some(Answer::Called(Err(error))) => {
-                frame.u8(0);
-                write_call_error(frame, &error);
+            Some(Answer::Called(completion)) => {
+                frame.u8(u8::from(completion.is_ok()));
+                frame.message(completion.unwrap_or_else(|thrown| thrown));
             }
             Some(Answer::Forked(number, native, forked)) => {
                 self.sessions.borrow_mut().remove(&number);

@@ -12,11 +12,10 @@
 //! | `session.rs` `session_options.rs` | `SessionHandle`, and the requests of sessions |
 //! | `answers.rs` | answers of sessions that arrive later |
 //! | `command.rs` | nothing: the command line, for `cli.mjs` |
-//! | `door.rs` | `System`: systems, and their calls, which are runs here |
+//! | `door.rs` | `System`: systems; their calls, which are runs here; runs and sessions that they amend |
 //! | `execution.rs` | `RunHandle`: the operations on a run |
 //! | `host.rs` | `MailboxHost`: the wake-up of the thread that started a run |
 //! | `host_sessions.rs` | `SessionHost`: sessions of systems, with the functions of JavaScript |
-//! | `kit.rs` | `Kit`, and the kit's part of an outcome |
 //! | `native.rs` | `NativeFunction`: a function that is answered in Rust |
 //! | `options.rs` | `Request`, and the messages for bad options |
 //! | `outcome.rs` | `ExecutionResult` |
@@ -37,13 +36,11 @@ mod events;
 mod execution;
 mod host;
 mod host_sessions;
-mod kit;
 mod large;
 mod limits;
 mod native;
 mod options;
 mod outcome;
-mod page;
 mod patterns;
 mod runtime;
 mod session;

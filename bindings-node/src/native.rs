@@ -59,7 +59,7 @@ impl NativeTable {
 /// If the kit has no such function.
 #[napi(catch_unwind)]
 pub fn kit_function(name: String) -> Result<NativeFunction> {
-    match isolane_kit::function(&name) {
+    match isolane_systems::function(&name) {
         Some(function) => Ok(NativeFunction { function }),
         None => Err(Error::from_reason(format!("the kit has no function '{name}'"))),
     }

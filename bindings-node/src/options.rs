@@ -4,7 +4,7 @@
 
 use isolane::{
     Language, NativeFunctions, OptionDeclaration, OptionKind, OptionSet, Request, SourceText,
-    Spelling, unknown_option as unknown, wrong_type as wrong,
+    Spelling, unknown_name as unknown_among, unknown_option as unknown, wrong_type as wrong,
 };
 use napi::Result;
 use napi_derive::napi;
@@ -64,6 +64,13 @@ pub fn wrong_type(option: String, expected: String, got: String) -> String {
 pub fn unknown_option(set: String, key: String) -> String {
     let set = OptionSet::named(&set).unwrap_or(OptionSet::Run);
     unknown(set, &key, Spelling::Camel).message().to_owned()
+}
+
+/// The core's message for an option that is none of these.
+#[napi(catch_unwind)]
+#[must_use]
+pub fn unknown_name(key: String, names: Vec<String>) -> String {
+    unknown_among("", &key, &names).message().to_owned()
 }
 
 /// The declaration of an option, by which JavaScript checks its type.

@@ -9,11 +9,8 @@ use isolane::{
     Cause, CellOutcome, ExecutionError, ExecutionLog, ExecutionResult, ValueFrom, value::Value,
 };
 
-use isolane_kit::kit::KitOutcome;
-
 use crate::{
     error::NativeCause,
-    kit::write_kit,
     value::Frame,
     wire::{cause_kind, cell_outcome_flag, error_flag, outcome_flag},
 };
@@ -28,18 +25,19 @@ pub(crate) struct Output {
     logs: vec::IntoIter<ExecutionLog>,
 }
 
-/// Writes an outcome with the first part of its reports and logs; returns the rest of them.
+/// Writes an outcome with the first part of its reports and logs; returns the rest of them. `extra` is the part of a
+/// system.
 pub(crate) fn write_outcome(
     frame: &mut Frame,
     outcome: ExecutionResult,
-    kit: Option<&KitOutcome>,
+    extra: Option<Value>,
 ) -> Option<Output> {
     let (start, larges) = (frame.bytes.len(), frame.larges.len());
     frame.u8(flag(outcome.result.as_ref(), outcome_flag::RESULT)
         | flag(outcome.error.as_ref(), outcome_flag::ERROR)
         | flag(outcome.memory_used_bytes.as_ref(), outcome_flag::MEMORY_USED)
         | flag(outcome.cell.as_ref(), outcome_flag::CELL)
-        | flag(kit, outcome_flag::KIT));
+        | flag(extra.as_ref(), outcome_flag::EXTRA));
     frame.text(outcome.status.as_str());
     frame.f64(outcome.duration_ms);
     if let Some(bytes) = outcome.memory_used_bytes {
@@ -52,8 +50,8 @@ pub(crate) fn write_outcome(
     if let Some(cell) = outcome.cell {
         write_cell(frame, &cell);
     }
-    if let Some(kit) = kit {
-        write_kit(frame, kit);
+    if let Some(extra) = extra {
+        frame.message(extra);
     }
     if let Some(result) = outcome.result {
         frame.message(result);

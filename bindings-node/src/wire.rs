@@ -23,10 +23,8 @@ pub(crate) mod event_kind {
     pub(crate) const START: u8 = 5;
     /// A session has ended by its runtime.
     pub(crate) const SESSION_ENDED: u8 = 6;
-    /// The page of a kit has a task. The number is that of the page.
-    pub(crate) const PAGE_TASK: u8 = 7;
     /// A cell of a system has settled. The state of its session follows.
-    pub(crate) const EXECUTED: u8 = 8;
+    pub(crate) const EXECUTED: u8 = 7;
 }
 
 /// The encoding of a source.
@@ -79,27 +77,8 @@ pub(crate) mod outcome_flag {
     pub(crate) const LONG: u8 = 8;
     /// The outcome is that of a cell.
     pub(crate) const CELL: u8 = 16;
-    /// The outcome has the part of a kit.
-    pub(crate) const KIT: u8 = 32;
-}
-
-/// The flags of a kit's part of an outcome.
-pub(crate) mod kit_flag {
-    pub(crate) const JSON: u8 = 1;
-}
-
-/// The flags of the error of a call by the host.
-pub(crate) mod call_error_flag {
-    pub(crate) const CODE: u8 = 1;
-    pub(crate) const FILENAME: u8 = 2;
-    pub(crate) const LINE: u8 = 4;
-    pub(crate) const COLUMN: u8 = 8;
-}
-
-/// The flags of a call of a capability.
-pub(crate) mod call_flag {
-    pub(crate) const OK: u8 = 1;
-    pub(crate) const ERROR: u8 = 2;
+    /// The outcome has a part of a system: a message.
+    pub(crate) const EXTRA: u8 = 32;
 }
 
 /// The flags of the part of a cell's outcome that a run does not have.

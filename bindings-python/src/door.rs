@@ -16,10 +16,12 @@ use tokio::sync::oneshot;
 use crate::{
     error::exception,
     execution::PyRunHandle,
-    host::PyMailbox,
+    host::{PyMailbox, silent_host},
     host_sessions::PySessionHost,
     lock::Lock,
+    options::{self, session::read_session},
     runtime::PyRuntime,
+    session::{Content, PyAnswer, PySession},
     value::{self, Functions, Owners},
 };
 
@@ -54,18 +56,17 @@ pub(crate) fn open_system(
     let (is_open, closed) = oneshot::channel::<()>();
     let sessions =
         sessions.map(|opener| Arc::new(PySessionHost::new(opener)) as Arc<dyn SessionHost>);
-    let open = |options, caller| {
+    let open = |caller| {
         let spelling = Spelling::Snake;
         let context = Context { spelling, runtime, sessions, worker_folder, caller };
-        isolane_systems::open(name, options, context)
+        isolane_systems::open(name, &options, context)
     };
     let closed = async move {
         // The sender is dropped, and never used.
         let _ = closed.await;
     };
     let host = Arc::new(mailbox.host(number));
-    let tells_torn = isolane_systems::tells_torn(name);
-    let opened = door::open(host.clone(), &options, tells_torn, open, closed);
+    let opened = door::open(host.clone(), open, closed);
     let (system, handle) = opened.map_err(|error| exception(py, &error))?;
     let system = PySystem(Lock::new(Some(Open { system, _is_open: is_open })));
     Ok((system, PyRunHandle::new(handle, host, functions)))
@@ -87,9 +88,28 @@ impl PySystem {
         let functions = Py::new(py, Functions::default())?;
         let args = value::write(functions.get(), args.as_any(), owner, "arguments")?;
         let host = Arc::new(mailbox.host(number));
-        let begin = || door::begin(&*self.system()?, host.clone(), method, &args);
+        let begin = || door::begin(&*self.system()?, host.clone(), method, args);
         let begun = begin().map_err(|error| exception(py, &error))?;
         Ok((PyRunHandle::new(begun.handle, host, functions), begun.is_background))
+    }
+
+    /// Begins a call without functions. An event with that number says that the answer is there.
+    fn answer(
+        &self,
+        py: Python<'_>,
+        mailbox: &PyMailbox,
+        number: u64,
+        method: &str,
+        args: &Bound<'_, PyTuple>,
+    ) -> PyResult<PyAnswer> {
+        // Nothing calls functions among the arguments.
+        let nobody = py.None().into_bound(py);
+        let args = value::write(&Functions::default(), args.as_any(), &nobody, "args")?;
+        let (answer, arrived) = PyAnswer::new(None, mailbox, number);
+        let done = move |completion| arrived(Content::Called(completion));
+        let begin = || door::answer(&*self.system()?, method, args, done);
+        let call = begin().map_err(|error| exception(py, &error))?;
+        Ok(answer.of_call(call))
     }
 
     /// The answer of a method that has it at once.
@@ -101,9 +121,49 @@ impl PySystem {
         args: &Bound<'py, PyTuple>,
     ) -> PyResult<Bound<'py, PyAny>> {
         let args = value::write(&Functions::default(), args.as_any(), owner, "arguments")?;
-        let ask = || door::ask(&*self.system()?, method, &args);
+        let ask = || door::ask(&*self.system()?, method, args);
         let answer = ask().map_err(|error| exception(py, &error))?;
         value::read(py, &answer, &Owners::new(owner))
+    }
+
+    /// Starts a run of that kind, whose request the system amends, as `start` does.
+    fn start(
+        &self,
+        py: Python<'_>,
+        mailbox: &PyMailbox,
+        number: u64,
+        owner: &Bound<'_, PyAny>,
+        arguments: &Bound<'_, PyDict>,
+        kind: &str,
+    ) -> PyResult<PyRunHandle> {
+        let functions = Py::new(py, Functions::default())?;
+        let request = options::read_request(arguments, functions.get(), owner)?;
+        let host = Arc::new(mailbox.host(number));
+        let start = || {
+            let (runtime, request) = self.system()?.amend_run(kind, request)?;
+            runtime.start(request, host.clone())
+        };
+        let handle = start().map_err(|error| exception(py, &error))?;
+        mailbox.listen(&handle);
+        Ok(PyRunHandle::new(handle, host, functions))
+    }
+
+    /// Opens a session whose request the system amends, as `open_session` does.
+    fn session(
+        &self,
+        py: Python<'_>,
+        owner: &Bound<'_, PyAny>,
+        arguments: &Bound<'_, PyDict>,
+    ) -> PyResult<PySession> {
+        let functions = Py::new(py, Functions::default())?;
+        let request = read_session(arguments, functions.get(), owner)?;
+        let host = Arc::new(silent_host());
+        let open = || {
+            let (runtime, request) = self.system()?.amend_session(request)?;
+            runtime.open_session(request, host.clone())
+        };
+        let handle = open().map_err(|error| exception(py, &error))?;
+        Ok(PySession::new(handle, host, functions))
     }
 
     /// Closes the system, once no call of it goes on.

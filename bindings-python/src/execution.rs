@@ -12,7 +12,6 @@ use pyo3::{
 
 use crate::{
     host::{PyMailbox, PythonHost},
-    kit::{announce, kit_fields},
     lock::Lock,
     message::Queue,
     outcome::Outcome,
@@ -50,9 +49,11 @@ impl PyRunHandle {
         self.handle.terminate(reason.as_deref());
     }
 
-    /// Has its tasks for the page of a kit announced to that mailbox, with events of that number.
+    /// Has the system that amended the run announce its news to that mailbox, with events of that number.
     fn announce(&self, mailbox: &PyMailbox, number: u64) {
-        announce(&self.handle, mailbox, number);
+        if let Some(interception) = self.handle.interception() {
+            interception.interceptor().announce_with(Arc::new(mailbox.notice(number)));
+        }
     }
 
     /// Whether the run has not settled yet.
@@ -173,7 +174,7 @@ impl PyRunHandle {
     }
 
     /// The outcome of the run, without the first `delivered` reports:
-    /// `(status, result, reports, logs, error, duration_ms, memory_used_bytes, cell, kit)`. It can be taken
+    /// `(status, result, reports, logs, error, duration_ms, memory_used_bytes, cell, extra)`. It can be taken
     /// once. False while reading it takes another turn of a loop.
     fn take_result<'py>(
         &self,
@@ -192,7 +193,7 @@ impl PyRunHandle {
         }
         let begun = begun.or_else(|| {
             let result = self.handle.take_result()?;
-            Some(Outcome::new(py, result, kit_fields(&self.handle), delivered))
+            Some(Outcome::new(py, result, self.handle.take_extra(), delivered))
         });
         let Some(mut outcome) = begun else { return Ok(py.None().into_bound(py)) };
         if outcome.go_on(&Owners::new(owner), &mut budget)? {

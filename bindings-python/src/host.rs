@@ -118,7 +118,7 @@ impl PyMailbox {
         move || mailbox.push(number, HostEvent::Closed)
     }
 
-    /// The same as often as it is called: the news of a page's tasks.
+    /// The same as often as it is called: news of a run.
     pub(crate) fn notice(&self, number: u64) -> impl Fn() + Send + Sync + 'static {
         let mailbox = Arc::clone(&self.mailbox);
         move || mailbox.push(number, HostEvent::Closed)

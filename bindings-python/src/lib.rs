@@ -10,12 +10,11 @@
 //! |---|---|
 //! | `runtime.rs` | `Runtime`, and the start of a run |
 //! | `execution.rs` | `RunHandle` and `HostCall`: the operations on a run |
-//! | `door.rs` | `System`: systems, and their calls, which are runs here |
+//! | `door.rs` | `System`: systems; their calls, which are runs here; runs and sessions that they amend |
 //! | `host.rs` | `Mailbox`: the events of a run, for the thread or loop that started it |
 //! | `host_sessions.rs` | `SessionHost`: sessions of systems, with the functions of Python |
 //! | `message.rs` | messages, read at once or in several turns of a loop |
 //! | `command.rs` | nothing: the command line, for `__main__.py` |
-//! | `kit.rs` | `Kit`, and the kit's part of an outcome |
 //! | `native.rs` | `NativeFunction`: a function that is answered in Rust |
 //! | `session.rs` | `Session`: the operations on a session, and their answers |
 //! | `options.rs`, `options/` | the arguments of `run_code` and of sessions as requests |
@@ -31,7 +30,6 @@ mod execution;
 mod host;
 mod host_sessions;
 mod interpreter;
-mod kit;
 mod lock;
 mod message;
 mod native;
@@ -55,7 +53,6 @@ fn isolane_module(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<execution::PyRunHandle>()?;
     module.add_class::<host::PyMailbox>()?;
     module.add_class::<host_sessions::PyCellEnd>()?;
-    module.add_class::<kit::PyKit>()?;
     module.add_class::<message::PyMessage>()?;
     module.add_class::<native::PyNativeFunction>()?;
     module.add_class::<runtime::PyRuntime>()?;

@@ -27,5 +27,5 @@ impl PyNativeFunction {
 #[pyfunction]
 pub(crate) fn kit_function(name: &str) -> PyResult<PyNativeFunction> {
     let unknown = || PyKeyError::new_err(format!("the kit has no function {name:?}"));
-    isolane_kit::function(name).map(PyNativeFunction).ok_or_else(unknown)
+    isolane_systems::function(name).map(PyNativeFunction).ok_or_else(unknown)
 }

@@ -5,7 +5,7 @@
 use std::{mem, sync::Arc, vec};
 
 use isolane::{
-    Cause, CellOutcome, ExecutionError, ExecutionLog, ExecutionResult, LogLevel, ValueFrom,
+    Cause, CellOutcome, ExecutionError, ExecutionLog, ExecutionResult, LogLevel, Value, ValueFrom,
 };
 use pyo3::{
     IntoPyObjectExt,
@@ -15,7 +15,6 @@ use pyo3::{
 
 use crate::{
     error::cause_of,
-    kit::KitFields,
     message::Queue,
     value::{Budget, LOG, Owners},
 };
@@ -24,10 +23,11 @@ use crate::{
 pub(crate) struct Outcome {
     /// The fields without messages.
     rest: ExecutionResult,
-    /// The part of a kit.
-    kit: Option<KitFields>,
-    /// The messages to read: the result if there is one, then the reports, then the arguments of the logs.
+    /// The messages to read: the part of a system and the result, if there are, then the reports, then the arguments of
+    /// the logs.
     queue: Queue,
+    extra: Option<Py<PyAny>>,
+    has_extra: bool,
     result: Option<Py<PyAny>>,
     has_result: bool,
     reports_left: usize,
@@ -41,22 +41,24 @@ impl Outcome {
     pub(crate) fn new(
         py: Python<'_>,
         mut outcome: ExecutionResult,
-        kit: Option<KitFields>,
+        extra: Option<Value>,
         delivered: usize,
     ) -> Self {
         let result = outcome.result.take();
         let reports = mem::take(&mut outcome.reports);
         let logs = mem::take(&mut outcome.logs);
-        let has_result = result.is_some();
+        let (has_extra, has_result) = (extra.is_some(), result.is_some());
         let reports_left = reports.len().saturating_sub(delivered);
         let log_heads: Vec<_> = logs.iter().map(|log| (log.level, log.timestamp)).collect();
         let reports = reports.into_iter().skip(delivered);
         let args = logs.into_iter().map(|ExecutionLog { args, .. }| args);
-        let queue = Queue::new(result.into_iter().chain(reports).chain(args).map(Arc::new));
+        let first = extra.into_iter().chain(result);
+        let queue = Queue::new(first.chain(reports).chain(args).map(Arc::new));
         Self {
             rest: outcome,
-            kit,
             queue,
+            extra: None,
+            has_extra,
             result: None,
             has_result,
             reports_left,
@@ -70,7 +72,9 @@ impl Outcome {
     pub(crate) fn go_on(&mut self, owners: &Owners<'_>, budget: &mut Budget) -> PyResult<bool> {
         while let Some(value) = self.queue.next(owners, budget)? {
             let py = value.py();
-            if mem::take(&mut self.has_result) {
+            if mem::take(&mut self.has_extra) {
+                self.extra = Some(value.unbind());
+            } else if mem::take(&mut self.has_result) {
                 self.result = Some(value.unbind());
             } else if self.reports_left > 0 {
                 self.reports_left -= 1;
@@ -84,8 +88,8 @@ impl Outcome {
         Ok(self.queue.is_empty())
     }
 
-    /// `(status, result, reports, logs, error, duration_ms, memory_used_bytes, cell, kit)`; `cell` is `None` for a run,
-    /// and `(session, text, uncloned, value_from)` for a cell; `kit` is `None` without a kit.
+    /// `(status, result, reports, logs, error, duration_ms, memory_used_bytes, cell, extra)`; `cell` is `None` for a run,
+    /// and `(session, text, uncloned, value_from)` for a cell; `extra` is `None` without a part of a system.
     pub(crate) fn finish(self, py: Python<'_>) -> PyResult<Bound<'_, PyTuple>> {
         let outcome = self.rest;
         let error = match outcome.error {
@@ -101,7 +105,7 @@ impl Outcome {
             outcome.duration_ms,
             outcome.memory_used_bytes,
             outcome.cell.map(|cell| cell_fields(*cell)),
-            self.kit,
+            self.extra,
         )
             .into_pyobject(py)
     }

@@ -5,8 +5,7 @@
 
 use std::sync::Arc;
 
-use isolane::{Error, Name, Runtime, SessionHandle, Value};
-use isolane_kit::kit::{CallError, CallUnderWay};
+use isolane::{Completion, Error, Name, RunHandle, Runtime, SessionHandle};
 use pyo3::{
     IntoPyObjectExt, PyTraverseError, PyVisit,
     prelude::*,
@@ -17,7 +16,6 @@ use crate::{
     error::exception,
     execution::{PyHostCall, PyRunHandle, completion},
     host::{PyMailbox, PythonHost, silent_host},
-    kit::error_fields,
     lock::Lock,
     options::session as options,
     runtime::PyRuntime,
@@ -237,16 +235,16 @@ pub(crate) struct PyAnswer {
     content: Arc<Lock<Option<Content>>>,
     /// For a copy: the functions of the original.
     functions: Option<Py<Functions>>,
-    /// For a call of the host's side of a kit.
-    call: Lock<Option<CallUnderWay>>,
+    /// For a call of a system.
+    call: Option<RunHandle>,
 }
 
 pub(crate) enum Content {
     Done(Result<(), Error>),
     Names(Result<Vec<Name>, Error>),
     Fork(Result<SessionHandle, Error>, Arc<PythonHost>),
-    /// The outcome of a call of the host's side of a kit.
-    Called(Result<Value, CallError>),
+    /// The outcome of a call of a system.
+    Called(Completion),
 }
 
 impl PyAnswer {
@@ -262,27 +260,26 @@ impl PyAnswer {
             *arriving.lock() = Some(content);
             arrived();
         };
-        (Self { content, functions, call: Lock::default() }, arrive)
+        (Self { content, functions, call: None }, arrive)
     }
 
-    /// The answer to a call that can be cancelled.
-    pub(crate) fn for_call(self, call: CallUnderWay) -> Self {
-        Self { call: Lock::new(Some(call)), ..self }
+    /// The answer to a call of a system.
+    pub(crate) fn of_call(self, call: RunHandle) -> Self {
+        Self { call: Some(call), ..self }
     }
 }
 
 #[pymethods]
 impl PyAnswer {
-    /// Gives the call up that this is the answer to, if it can be. The answer arrives all the same.
+    /// Gives the call of a system up that this is the answer to. The answer arrives all the same.
     fn cancel(&self) {
-        let call = self.call.lock().take();
-        if let Some(call) = call {
-            call.cancel();
+        if let Some(call) = &self.call {
+            call.terminate(None);
         }
     }
 
-    /// The answer, once: the names as `(name, kind, type, size)`, the copy, or nothing; for a call of a kit whether it
-    /// succeeded, with the value or with the fields of the error. Raises the refusal.
+    /// The answer, once: the names as `(name, kind, type, size)`, the copy, or nothing; for a call of a system whether it
+    /// is a value, and the value or the thrown value. Raises the refusal.
     fn take<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         let content = self.content.lock().take();
         let refused = |error: Error| exception(py, &error);
@@ -297,12 +294,12 @@ impl PyAnswer {
                 let names: Vec<_> = names.map_err(refused)?.into_iter().map(fields).collect();
                 names.into_pyobject(py)
             }
-            Some(Content::Called(Ok(value))) => {
+            Some(Content::Called(completion)) => {
+                let is_value = completion.is_ok();
+                let (Ok(value) | Err(value)) = completion;
                 let owner = py.None().into_bound(py);
-                let value = value::read(py, &value, &Owners::new(&owner))?;
-                (true, value).into_bound_py_any(py)
+                (is_value, value::read(py, &value, &Owners::new(&owner))?).into_bound_py_any(py)
             }
-            Some(Content::Called(Err(error))) => (false, error_fields(error)).into_bound_py_any(py),
             Some(Content::Fork(forked, host)) => {
                 let handle = forked.map_err(refused)?;
                 let copied = self.functions.as_ref().map(|functions| functions.get().copy(py));

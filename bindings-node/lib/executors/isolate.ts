@@ -5,8 +5,7 @@
 
 import { Door } from '../door.js';
 import { HostSessions } from '../host-sessions.js';
-import { type Bag, EMPTY, object, option, refuseUnknownNames, wrongType } from '../options.js';
-import { Runtime } from '../runtime.js';
+import { type Bag, EMPTY, object, option, refuseUnknownNames } from '../options.js';
 import { ignore } from '../sandbox-functions.js';
 import { readContext } from './data.js';
 import { call } from './door-call.js';
@@ -21,8 +20,7 @@ export class IsolateCodeExecutor extends LibraryExecutor {
     const bag: Bag = options === undefined ? EMPTY : object(options, 'options');
     refuseUnknownNames(bag, NAMES);
     const [runtime, isolation] = [option(bag, 'runtime'), option(bag, 'isolation')];
-    if (runtime !== undefined && !(runtime instanceof Runtime)) wrongType('runtime', 'a Runtime', runtime);
-    super(new Door('isolate-executor', { options: given(bag, OWN), isolation }, runtime as Runtime | undefined, new HostSessions(given(bag, OF_SESSION))));
+    super(new Door('isolate-executor', { options: given(bag, OWN), isolation }, runtime, new HostSessions(given(bag, OF_SESSION))));
   }
 
   close(): Promise<void> {

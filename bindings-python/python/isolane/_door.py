@@ -27,6 +27,7 @@ from ._sync import close_loop, outside_of_loops, wait
 
 if TYPE_CHECKING:
     from ._host_sessions import HostSessions
+    from ._page import PageDriver
 
 AsError: TypeAlias = Callable[[Any], BaseException]
 """Makes the exception of a thrown value."""
@@ -139,6 +140,8 @@ class Door:
         self._as_error = as_error
         self._sessions = sessions
         self._nests, self._parent = nests, parent
+        # A page of the host's, whose loop a call that waits does not block.
+        self.page: PageDriver | None = None
         # The runs that last as long as the system: functions among the options belong to the first.
         self._lasting: weakref.WeakSet[Run] = weakref.WeakSet()
         bridge = _running_bridge() or Bridge()
@@ -189,6 +192,52 @@ class Door:
         bridge = Bridge()
         return _value_of(wait(bridge, self._begin(bridge, method, args)), self._as_error, None)
 
+    def answer(self, method: str, *args: Any) -> asyncio.Future[Any]:
+        """The answer of a method whose arguments are data. Misuse is raised at once."""
+        loop = asyncio.get_running_loop()
+        bridge = bridge_of(loop)
+        future: asyncio.Future[Any] = loop.create_future()
+
+        def arrived() -> None:
+            try:
+                value = self._taken(answer)
+            except Exception as raised:
+                if not future.done():
+                    future.set_exception(raised)
+            else:
+                if not future.done():
+                    future.set_result(value)
+
+        number = bridge.on_closed(arrived)
+        answer = self._native.answer(bridge.mailbox, number, method, args)
+        future.add_done_callback(lambda future: answer.cancel() if future.cancelled() else None)
+        return future
+
+    def answer_sync(self, method: str, *args: Any) -> Any:
+        """As `answer`, and waits for it."""
+        with outside_of_loops(f"{method}_sync", method, self.page):
+            return self.wait_for_answer(method, *args)
+
+    def wait_for_answer(self, method: str, *args: Any) -> Any:
+        """As `answer_sync`, also while an event loop is running on this thread."""
+        bridge = Bridge()
+        arrived: list[None] = []
+        number = bridge.on_closed(lambda: arrived.append(None))
+        answer = self._native.answer(bridge.mailbox, number, method, args)
+        try:
+            bridge.wait_until(lambda: bool(arrived))
+        except BaseException:
+            # Such as a `KeyboardInterrupt`.
+            answer.cancel()
+            raise
+        return self._taken(answer)
+
+    def _taken(self, answer: _isolane.Answer) -> Any:
+        is_value, value = answer.take()
+        if is_value:
+            return value
+        raise self._as_error(value)
+
     def register(self, method: str, *args: Any) -> None:
         """Begins a call that lasts as long as the system, with or without an event loop."""
         bridge = _running_bridge() or self._bridge
@@ -199,6 +248,11 @@ class Door:
     def ask(self, method: str, *args: Any) -> Any:
         """The answer of a method that has it at once."""
         return self._native.ask(self._run, method, args)
+
+    @property
+    def native(self) -> _isolane.System:
+        """The system, which starts runs and sessions whose requests it amends."""
+        return self._native
 
     def close(self) -> None:
         """Lets go of the system, which ends once no call of it goes on."""

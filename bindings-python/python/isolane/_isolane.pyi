@@ -12,7 +12,6 @@ __all__ = [
     "CellEnd",
     "Functions",
     "HostCall",
-    "Kit",
     "Mailbox",
     "Message",
     "NativeFunction",
@@ -129,38 +128,6 @@ class Answer:
     def cancel(self) -> None: ...
 
 @final
-class Kit:
-    def __new__(
-        cls, runtime: Runtime | None, options: dict[str, object], has_page: bool
-    ) -> Kit: ...
-    def start(
-        self,
-        mailbox: Mailbox,
-        number: int,
-        owner: Any,
-        arguments: dict[str, object],
-        is_tool: bool,
-    ) -> RunHandle: ...
-    def session(self, owner: Any, arguments: dict[str, object]) -> Session: ...
-    def call(self, mailbox: Mailbox, number: int, name: str, args: tuple[Any, ...]) -> Answer: ...
-    def describe(self, mailbox: Mailbox, number: int) -> Answer: ...
-    def key(self) -> str: ...
-    def close(self) -> None: ...
-    def set_secret(self, name: str, secret: object) -> None: ...
-    def delete_secret(self, name: str) -> bool: ...
-    def secret_names(self) -> list[str]: ...
-    def next_page_task(self) -> tuple[int, str, float, dict[str, Any]] | None: ...
-    def answer_page_task(
-        self,
-        number: int,
-        kind: str,
-        text: str = "",
-        title: str = "",
-        status: int = 0,
-        data: bytes | None = None,
-    ) -> None: ...
-
-@final
 class CellEnd:
     def settle(self, remote: RunHandle) -> str: ...
 
@@ -184,7 +151,19 @@ class System:
     def call(
         self, mailbox: Mailbox, number: int, owner: Any, method: str, args: tuple[Any, ...]
     ) -> tuple[RunHandle, bool]: ...
+    def answer(
+        self, mailbox: Mailbox, number: int, method: str, args: tuple[Any, ...]
+    ) -> Answer: ...
     def ask(self, owner: Any, method: str, args: tuple[Any, ...]) -> Any: ...
+    def start(
+        self,
+        mailbox: Mailbox,
+        number: int,
+        owner: Any,
+        arguments: dict[str, object],
+        kind: str,
+    ) -> RunHandle: ...
+    def session(self, owner: Any, arguments: dict[str, object]) -> Session: ...
     def close(self) -> None: ...
 
 def open_system(

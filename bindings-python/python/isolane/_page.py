@@ -11,11 +11,14 @@ import asyncio
 import inspect
 import weakref
 from collections.abc import Awaitable, Callable
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from . import _isolane
 from ._bridge import Bridge
 from ._sync import is_driven
+
+if TYPE_CHECKING:
+    from ._door import Door
 
 # The kind of an answer, and what belongs to it.
 _Answer: TypeAlias = tuple[str, dict[str, Any]]
@@ -48,23 +51,17 @@ def kind_of_source(value: Any) -> str | None:
 class PageDriver:
     """Does the tasks of runs on the host's page."""
 
-    def __init__(self, source: Any, ask_proxy: Callable[[Bridge], Any]) -> None:
+    def __init__(self, source: Any, door: Door) -> None:
         self._source = source
-        # Asks for the proxy: with a loop a future, without one its settings.
-        self._ask_proxy = ask_proxy
+        self._door = door
         self._found: Any = None
         # The loop that a synchronous page runs for its calls: Playwright has it as the running one
         # of its thread at all times.
         self._loop: asyncio.AbstractEventLoop | None = None
         if kind_of_source(source) != "function":
             self._learn_loop(source)
-        self._kit: _isolane.Kit | None = None
         self._numbers: weakref.WeakKeyDictionary[Bridge, int] = weakref.WeakKeyDictionary()
         self._tasks: set[asyncio.Task[None]] = set()
-
-    def open(self, kit: _isolane.Kit) -> None:
-        """Records that the kit is open."""
-        self._kit = kit
 
     def attach(self, bridge: Bridge, run: _isolane.RunHandle) -> None:
         """Has the bridge serve the tasks of that run."""
@@ -96,28 +93,26 @@ class PageDriver:
             self._loop = asyncio._get_running_loop()
 
     def _serve(self, bridge: Bridge) -> None:
-        kit = self._kit
-        if kit is None:
-            return
-        while (task := kit.next_page_task()) is not None:
+        while (task := self._door.ask("page.next")) is not None:
             number, kind, timeout_ms, fields = task
             work = self._answer(bridge, kind, timeout_ms, fields)
             if is_driven(bridge):
-                answer, data = _finish(work, self.loop)
-                kit.answer_page_task(number, answer, **data)
+                self._send(number, _finish(work, self.loop))
             else:
-                running = asyncio.ensure_future(self._serve_later(kit, number, timeout_ms, work))
+                running = asyncio.ensure_future(self._serve_later(number, timeout_ms, work))
                 self._tasks.add(running)
                 running.add_done_callback(self._tasks.discard)
 
-    async def _serve_later(
-        self, kit: _isolane.Kit, number: int, timeout_ms: float, work: Awaitable[_Answer]
-    ) -> None:
+    async def _serve_later(self, number: int, timeout_ms: float, work: Awaitable[_Answer]) -> None:
         try:
-            answer, data = await asyncio.wait_for(work, timeout_ms / 1e3)
+            answer = await asyncio.wait_for(work, timeout_ms / 1e3)
         except asyncio.TimeoutError:
-            answer, data = "timeout", {}
-        kit.answer_page_task(number, answer, **data)
+            answer = "timeout", {}
+        self._send(number, answer)
+
+    def _send(self, number: int, answer: _Answer) -> None:
+        kind, fields = answer
+        self._door.ask("page.answer", number, {"kind": kind, **fields})
 
     async def _answer(
         self, bridge: Bridge, kind: str, timeout_ms: float, fields: dict[str, Any]
@@ -160,7 +155,9 @@ class PageDriver:
     async def _find(self, bridge: Bridge) -> Any:
         if kind_of_source(self._source) != "function":
             return self._source
-        found = await _done(self._source(await _done(self._ask_proxy(bridge))))
+        door, is_waiting = self._door, is_driven(bridge)
+        proxy = door.wait_for_answer("proxy") if is_waiting else await door.answer("proxy")
+        found = await _done(self._source(proxy))
         if kind_of_source(found) in ("page", "context"):
             return found
         message = "the function of the option browser must give a page or a context of Playwright"
@@ -171,7 +168,7 @@ async def _navigate(page: Any, timeout: float, url: str, wait_until: str) -> _An
     response = await _done(page.goto(url, wait_until=wait_until, timeout=timeout))
     title = await _evaluated(page, timeout, "document.title")
     status = 0 if response is None else response.status
-    return "arrived", {"text": page.url, "title": title, "status": status}
+    return "arrived", {"url": page.url, "title": title, "status": status}
 
 
 async def _screenshot(page: Any, timeout: float, selector: str | None, full_page: bool) -> _Answer:
@@ -179,7 +176,7 @@ async def _screenshot(page: Any, timeout: float, selector: str | None, full_page
         taken = page.screenshot(full_page=full_page, timeout=timeout, type="png")
     else:
         taken = page.locator(selector).first.screenshot(timeout=timeout, type="png")
-    return "bytes", {"data": await _done(taken)}
+    return "bytes", {"bytes": await _done(taken)}
 
 
 async def _click(page: Any, timeout: float, selector: str) -> _Answer:
@@ -202,7 +199,7 @@ async def _read(
 ) -> _Answer:
     element = page.locator(selector).first
     text = await _done(element.evaluate(_READ, [property, most_units], timeout=timeout))
-    return ("text", {"text": text}) if isinstance(text, str) else ("too_large", {})
+    return ("text", {"text": text}) if isinstance(text, str) else ("tooLarge", {})
 
 
 async def _evaluate(page: Any, timeout: float, expression: str) -> _Answer:

@@ -220,10 +220,6 @@ class KitCellResult(CellExecutionResult):
 
 Cause: TypeAlias = Answered | BaseException
 
-KitFields: TypeAlias = tuple[
-    str | None, list[tuple[str, float, float, bool, int, str, str | None]], int
-]
-
 Outcome: TypeAlias = tuple[
     Status,
     Any,
@@ -234,7 +230,7 @@ Outcome: TypeAlias = tuple[
     float,
     int | None,
     tuple[SessionState, str | None, str | None, ValueFrom | None] | None,
-    KitFields | None,
+    dict[str, Any] | None,
 ]
 
 
@@ -244,17 +240,16 @@ FindThrow: TypeAlias = Callable[[Answered], BaseException | None]
 
 def read_result(outcome: Outcome, reports: list[Any], find_throw: FindThrow) -> CodeExecutionResult:
     """Makes the result of the native side's outcome and of the reports that were read before."""
-    status, result, more, logs, error, duration_ms, memory_used_bytes, cell, kit = outcome
+    status, result, more, logs, error, duration_ms, memory_used_bytes, cell, extra = outcome
     caused = (
         None if error is None else _caused(CodeExecutionError(*error[:-1]), error[-1], find_throw)
     )
     run = (status, result, reports + more, logs, caused, duration_ms, memory_used_bytes)
-    if kit is not None:
-        json, made, dropped = kit
-        calls = [KitCall(*fields) for fields in made]
+    if extra is not None:
+        calls = [KitCall(**fields) for fields in extra["calls"]]
         if cell is None:
-            return KitResult(*run, json, calls, dropped)
-        return KitCellResult(*run, *cell, calls, dropped)
+            return KitResult(*run, extra.get("json"), calls, extra["calls_dropped"])
+        return KitCellResult(*run, *cell, calls, extra["calls_dropped"])
     return CodeExecutionResult(*run) if cell is None else CellExecutionResult(*run, *cell)
 
 

@@ -17,7 +17,7 @@ from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from ._futures import SETTLED, fail_all, wake, wake_on
-from ._isolane import REPORT_SINK, HostCall, Kit, Message, RunHandle, Runtime, System
+from ._isolane import REPORT_SINK, HostCall, Message, RunHandle, Runtime, System
 from ._result import (
     CodeExecutionResult,
     Outcome,
@@ -66,11 +66,11 @@ class Run:
     def __init__(
         self,
         bridge: Bridge | None,
-        owner: Runtime | Kit | System | None,
+        owner: Runtime | System | None,
         report: Callable[[Any], Any] | None,
         sandbox: Sandbox | None = None,
     ) -> None:
-        # The core closes a runtime or a kit that nothing refers to, and ends its runs.
+        # The core closes a runtime or a system that nothing refers to, and ends its runs.
         self._owner = owner
         # None until the run has started.
         self._remote: RunHandle | None = None

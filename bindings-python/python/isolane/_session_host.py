@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from ._bridge import bridge_of
 from ._futures import fail, fail_everywhere, on_loop
-from ._isolane import HostCall, Kit, Message, RunHandle, Runtime, Session, System
+from ._isolane import HostCall, Message, RunHandle, Runtime, Session, System
 from ._promises import Watched
 from ._run import Event, Run, no_bridge
 from ._sandbox import Sandbox
@@ -35,14 +35,14 @@ class SessionHost(Run):
 
     def __init__(
         self,
-        owner: Runtime | Kit | System | None,
+        owner: Runtime | System | None,
         report: Callable[[Any], Any] | None,
         known: weakref.WeakSet[SessionHost] | None,
         *,
         interleaves: bool,
     ) -> None:
         super().__init__(None, owner, report, Sandbox(of_session=True))
-        self.is_of_kit = isinstance(owner, Kit)
+        self.is_of_kit = isinstance(owner, System)
         self.sink = report
         # That of its kit.
         self.page: PageDriver | None = None

@@ -14,8 +14,8 @@ from collections.abc import Callable, Mapping, Sequence
 from types import TracebackType
 from typing import Any, Literal, TypeAlias, TypedDict, TypeVar, cast, final
 
-from . import _isolane
 from ._bridge import Bridge, bridge_of
+from ._door import Door, as_error
 from ._execution import KitCellExecution, KitExecution
 from ._options import (
     Default,
@@ -33,7 +33,7 @@ from ._run import Run
 from ._runtime import Runtime
 from ._session import KitSession, kit_session_of
 from ._session_host import SessionHost
-from ._sync import close_loop, is_driven, outside_of_loops, wait
+from ._sync import close_loop, outside_of_loops, wait
 
 __all__ = [
     "Kit",
@@ -134,18 +134,10 @@ class Library(LibrarySummary):
 class _Side:
     """A group of functions of the host's side."""
 
-    __slots__ = ("_kit", "_page")
+    __slots__ = ("_door",)
 
-    def __init__(self, kit: _isolane.Kit, page: PageDriver | None) -> None:
-        self._kit = kit
-        self._page = page
-
-    def _ask(self, name: str, *args: Any) -> asyncio.Future[Any]:
-        return _ask(lambda mailbox, number: self._kit.call(mailbox, number, name, args))
-
-    def _wait(self, name: str, *args: Any) -> Any:
-        with outside_of_loops(f"{name}_sync", name, self._page):
-            return _wait(lambda mailbox, number: self._kit.call(mailbox, number, name, args))
+    def __init__(self, door: Door) -> None:
+        self._door = door
 
 
 @final
@@ -160,35 +152,35 @@ class KitState(_Side):
 
     async def get(self, key: str) -> Any:
         """The value; `None` if there is none."""
-        return await self._ask("state.get", key)
+        return await self._door.answer("state.get", key)
 
     async def set(self, key: str, value: Any) -> None:
         """Keeps a value in JSON form."""
-        await self._ask("state.set", key, value)
+        await self._door.answer("state.set", key, value)
 
     async def delete(self, key: str) -> bool:
         """Forgets a value. Returns whether there was one."""
-        return bool(await self._ask("state.delete", key))
+        return bool(await self._door.answer("state.delete", key))
 
     async def keys(self, prefix: str = "") -> list[str]:
         """The keys that begin so, in the order of their bytes."""
-        return list(await self._ask("state.keys", prefix))
+        return list(await self._door.answer("state.keys", prefix))
 
     def get_sync(self, key: str) -> Any:
         """As `get`, and waits for it."""
-        return self._wait("state.get", key)
+        return self._door.answer_sync("state.get", key)
 
     def set_sync(self, key: str, value: Any) -> None:
         """As `set`, and waits for it."""
-        self._wait("state.set", key, value)
+        self._door.answer_sync("state.set", key, value)
 
     def delete_sync(self, key: str) -> bool:
         """As `delete`, and waits for it."""
-        return bool(self._wait("state.delete", key))
+        return bool(self._door.answer_sync("state.delete", key))
 
     def keys_sync(self, prefix: str = "") -> list[str]:
         """As `keys`, and waits for it."""
-        return list(self._wait("state.keys", prefix))
+        return list(self._door.answer_sync("state.keys", prefix))
 
 
 @final
@@ -200,28 +192,28 @@ class KitDb(_Side):
     async def sql(self, sql: str, params: Params = None) -> dict[str, Any]:
         """Runs one statement. A read gives `columns`, `rows`, `row_count` and `truncated`; a write
         `changes` and `last_insert_rowid`."""
-        return dict(await self._ask("db.sql", sql, *_given(params)))
+        return dict(await self._door.answer("db.sql", sql, *_given(params)))
 
     async def batch(self, statements: Sequence[Sequence[Any]]) -> list[dict[str, Any]]:
         """Runs statements, each with its parameters if it has any, in one transaction: all or
         none."""
-        return list(await self._ask("db.batch", statements))
+        return list(await self._door.answer("db.batch", statements))
 
     async def schema(self) -> dict[str, Any]:
         """The tables with their columns."""
-        return dict(await self._ask("db.schema"))
+        return dict(await self._door.answer("db.schema"))
 
     def sql_sync(self, sql: str, params: Params = None) -> dict[str, Any]:
         """As `sql`, and waits for it."""
-        return dict(self._wait("db.sql", sql, *_given(params)))
+        return dict(self._door.answer_sync("db.sql", sql, *_given(params)))
 
     def batch_sync(self, statements: Sequence[Sequence[Any]]) -> list[dict[str, Any]]:
         """As `batch`, and waits for it."""
-        return list(self._wait("db.batch", statements))
+        return list(self._door.answer_sync("db.batch", statements))
 
     def schema_sync(self) -> dict[str, Any]:
         """As `schema`, and waits for it."""
-        return dict(self._wait("db.schema"))
+        return dict(self._door.answer_sync("db.schema"))
 
 
 @final
@@ -236,7 +228,7 @@ class KitLibraries(_Side):
     ) -> None:
         """Adds a library, of which there must be none of that name."""
         options = {"language": language, "description": description}
-        await self._ask("libraries.create", name, source, options)
+        await self._door.answer("libraries.create", name, source, options)
 
     async def update(
         self,
@@ -247,26 +239,26 @@ class KitLibraries(_Side):
         description: str | None = None,
     ) -> None:
         """Changes a library; what is not given stays."""
-        await self._ask("libraries.update", name, source, _options(language, description))
+        await self._door.answer("libraries.update", name, source, _options(language, description))
 
     async def delete(self, name: str) -> bool:
         """Removes a library. Returns whether there was one."""
-        return bool(await self._ask("libraries.delete", name))
+        return bool(await self._door.answer("libraries.delete", name))
 
     async def get(self, name: str) -> Library | None:
         """A library; `None` if there is none of that name."""
-        return _library(await self._ask("libraries.get", name))
+        return _library(await self._door.answer("libraries.get", name))
 
     async def list(self) -> list[LibrarySummary]:
         """All libraries by name, without sources."""
-        return [*(await self._ask("libraries.list"))]
+        return [*(await self._door.answer("libraries.list"))]
 
     def create_sync(
         self, name: str, source: str, *, language: Language = "typescript", description: str = ""
     ) -> None:
         """As `create`, and waits for it."""
         options = {"language": language, "description": description}
-        self._wait("libraries.create", name, source, options)
+        self._door.answer_sync("libraries.create", name, source, options)
 
     def update_sync(
         self,
@@ -277,19 +269,19 @@ class KitLibraries(_Side):
         description: str | None = None,
     ) -> None:
         """As `update`, and waits for it."""
-        self._wait("libraries.update", name, source, _options(language, description))
+        self._door.answer_sync("libraries.update", name, source, _options(language, description))
 
     def delete_sync(self, name: str) -> bool:
         """As `delete`, and waits for it."""
-        return bool(self._wait("libraries.delete", name))
+        return bool(self._door.answer_sync("libraries.delete", name))
 
     def get_sync(self, name: str) -> Library | None:
         """As `get`, and waits for it."""
-        return _library(self._wait("libraries.get", name))
+        return _library(self._door.answer_sync("libraries.get", name))
 
     def list_sync(self) -> Sequence[LibrarySummary]:
         """As `list`, and waits for it."""
-        return [*self._wait("libraries.list")]
+        return [*self._door.answer_sync("libraries.list")]
 
 
 @final
@@ -297,22 +289,22 @@ class KitSecrets:
     """The secrets of a kit. Requests see a change at once; names change with the next run or
     session. All functions raise a `RuntimeError` if the kit has no secrets, or is closed."""
 
-    __slots__ = ("_kit",)
+    __slots__ = ("_door",)
 
-    def __init__(self, kit: _isolane.Kit) -> None:
-        self._kit = kit
+    def __init__(self, door: Door) -> None:
+        self._door = door
 
     def set(self, name: str, secret: Secret | Mapping[str, Any]) -> None:
         """Gives a secret, or another one of that name."""
-        self._kit.set_secret(name, dict(secret))
+        self._door.ask("secrets.set", name, dict(secret))
 
     def delete(self, name: str) -> bool:
         """Takes a secret away. Returns whether there was one. It stays redacted."""
-        return self._kit.delete_secret(name)
+        return bool(self._door.ask("secrets.delete", name))
 
     def names(self) -> list[str]:
         """The names, in order."""
-        return self._kit.secret_names()
+        return list(self._door.ask("secrets.names"))
 
 
 def tool_arguments(
@@ -357,8 +349,7 @@ class Kit:
     __slots__ = (
         "__weakref__",
         "_default",
-        "_native",
-        "_page",
+        "_door",
         "_sessions",
         "db",
         "libraries",
@@ -432,22 +423,19 @@ class Kit:
             options["file"] = os.fspath(file)
         if isinstance(db, Mapping) and isinstance(db.get("file"), os.PathLike):
             options["db"] = {**db, "file": os.fspath(db["file"])}
-        if runtime is not None and not isinstance(runtime, Runtime):
-            raise TypeError(f"runtime must be a Runtime, got {type(runtime).__name__}")
-        self._page: PageDriver | None = None
+        source = None
         if browser is not None:
             source, options["browser"] = _read_browser(browser)
-            self._page = PageDriver(source, self._proxy_for)
-        runtime_native = None if runtime is None else runtime._native
+        door = Door("kit", options, runtime, _error_of)
+        if source is not None:
+            door.page = PageDriver(source, door)
+        self._door = door
         self._default = None if runtime is None else runtime._default
-        self._native = _isolane.Kit(runtime_native, options, self._page is not None)
-        if self._page is not None:
-            self._page.open(self._native)
         self._sessions: weakref.WeakSet[SessionHost] = weakref.WeakSet()
-        self.state = KitState(self._native, self._page)
-        self.db = KitDb(self._native, self._page)
-        self.libraries = KitLibraries(self._native, self._page)
-        self.secrets = KitSecrets(self._native)
+        self.state = KitState(door)
+        self.db = KitDb(door)
+        self.libraries = KitLibraries(door)
+        self.secrets = KitSecrets(door)
 
     @as_method(tool_arguments)
     def run_tool(self, *args: Any, **options: Any) -> KitExecution:
@@ -470,22 +458,22 @@ class Kit:
             RuntimeError: the kit is closed; or no event loop is running here (use
                 `run_tool_sync`).
         """
-        return self._start(bound(tool_arguments, "run_tool", args, options), True)
+        return self._start(bound(tool_arguments, "run_tool", args, options), "tool")
 
     @as_method(tool_arguments)
     def run_tool_sync(self, *args: Any, **options: Any) -> KitResult:
         """As `run_tool`, and waits for the result."""
-        return self._start_and_wait(bound(tool_arguments, "run_tool_sync", args, options), True)
+        return self._start_and_wait(bound(tool_arguments, "run_tool_sync", args, options), "tool")
 
     @as_method(code_arguments)
     def run_code(self, *args: Any, **options: Any) -> KitExecution:
         """Runs a module, as `isolane.run_code` does, with the capabilities of the kit."""
-        return self._start(bound(code_arguments, "run_code", args, options), False)
+        return self._start(bound(code_arguments, "run_code", args, options), "code")
 
     @as_method(code_arguments)
     def run_code_sync(self, *args: Any, **options: Any) -> KitResult:
         """As `run_code`, and waits for the result."""
-        return self._start_and_wait(bound(code_arguments, "run_code_sync", args, options), False)
+        return self._start_and_wait(bound(code_arguments, "run_code_sync", args, options), "code")
 
     @as_method(session_arguments)
     def session(self, **options: Any) -> KitSession:
@@ -493,13 +481,12 @@ class Kit:
         `KitCellResult`."""
         arguments = bound(session_arguments, "session", (), options)
         interleaves = arguments["cells"] == "interleave"
-        host = SessionHost(
-            self._native, arguments["report"], self._sessions, interleaves=interleaves
-        )
-        host.page = self._page
+        native = self._door.native
+        host = SessionHost(native, arguments["report"], self._sessions, interleaves=interleaves)
+        host.page = self._door.page
         host.default = default_of(arguments, self)
         try:
-            native = self._native.session(host, arguments)
+            native = self._door.native.session(host, arguments)
         except BaseException:
             host.failed()
             raise
@@ -508,28 +495,26 @@ class Kit:
 
     async def describe(self) -> str:
         """The TypeScript declarations of all that code sees, for a prompt."""
-        return str(await _ask(self._native.describe))
+        return str(await self._door.answer("describe"))
 
     def describe_sync(self) -> str:
         """As `describe`, and waits for it."""
-        with outside_of_loops("describe_sync", "describe", self._page):
-            return str(_wait(self._native.describe))
+        return str(self._door.answer_sync("describe"))
 
     async def proxy(self) -> Proxy:
         """A proxy on loopback for a browser, in the form of Playwright's option `proxy`. It judges
         every request of the pages as `browser.navigate` is judged; over https it judges origins
         alone. It ends with the kit."""
-        return _proxy(await _ask(self._call_proxy))
+        return cast(Proxy, await self._door.answer("proxy"))
 
     def proxy_sync(self) -> Proxy:
         """As `proxy`, and waits for it."""
-        with outside_of_loops("proxy_sync", "proxy", self._page):
-            return _proxy(_wait(self._call_proxy))
+        return cast(Proxy, self._door.answer_sync("proxy"))
 
     def close(self) -> None:
         """Refuses new runs, ends live ones with the reason `kit closed`, and closes its sessions
         and files. May be called again."""
-        self._native.close()
+        self._door.ask("close")
         for session in tuple(self._sessions):
             session.finish()
 
@@ -555,45 +540,40 @@ class Kit:
     ) -> None:
         self.close()
 
-    def _call_proxy(self, mailbox: _isolane.Mailbox, number: int) -> _isolane.Answer:
-        return self._native.call(mailbox, number, "browser.proxy", ())
-
-    def _proxy_for(self, bridge: Bridge) -> Any:
-        return _wait(self._call_proxy) if is_driven(bridge) else self.proxy()
-
-    def _start(self, arguments: dict[str, Any], is_tool: bool) -> KitExecution:
-        name = "run_tool" if is_tool else "run_code"
+    def _start(self, arguments: dict[str, Any], kind: str) -> KitExecution:
+        name = f"run_{kind}"
         try:
             loop = asyncio.get_running_loop()
         except RuntimeError:
             message = f"{name} needs a running event loop; without one, call {name}_sync"
             raise RuntimeError(message) from None
-        return KitExecution(self._begin(bridge_of(loop), arguments, is_tool))
+        return KitExecution(self._begin(bridge_of(loop), arguments, kind))
 
-    def _start_and_wait(self, arguments: dict[str, Any], is_tool: bool) -> KitResult:
-        name = "run_tool" if is_tool else "run_code"
-        with outside_of_loops(f"{name}_sync", name, self._page):
+    def _start_and_wait(self, arguments: dict[str, Any], kind: str) -> KitResult:
+        name = f"run_{kind}"
+        with outside_of_loops(f"{name}_sync", name, self._door.page):
             bridge = Bridge()
             try:
-                run = self._begin(bridge, arguments, is_tool)
+                run = self._begin(bridge, arguments, kind)
                 # The exception of a host function refers to the frames that wait.
                 arguments.clear()
                 return cast(KitResult, wait(bridge, run))
             finally:
                 close_loop(bridge)
 
-    def _begin(self, bridge: Bridge, arguments: dict[str, Any], is_tool: bool) -> Run:
-        run = _KitRun(bridge, self._native, arguments["report"])
+    def _begin(self, bridge: Bridge, arguments: dict[str, Any], kind: str) -> Run:
+        native, page = self._door.native, self._door.page
+        run = _KitRun(bridge, native, arguments["report"])
         run.default = default_of(arguments, self)
         number = bridge.number()
         try:
-            remote = self._native.start(bridge.mailbox, number, run, arguments, is_tool)
+            remote = native.start(bridge.mailbox, number, run, arguments, kind)
         except BaseException:
             run.failed()
             raise
         run.began(remote)
-        if self._page is not None:
-            self._page.attach(bridge, remote)
+        if page is not None:
+            page.attach(bridge, remote)
         bridge.attach(number, run)
         return run
 
@@ -605,52 +585,18 @@ class _KitRun(Run):
         super().end(as_kind(KitResult, result))
 
 
-_Asked = Callable[[_isolane.Mailbox, int], _isolane.Answer]
-
-
-def _ask(ask: _Asked) -> asyncio.Future[Any]:
-    loop = asyncio.get_running_loop()
-    bridge = bridge_of(loop)
-    future: asyncio.Future[Any] = loop.create_future()
-
-    def arrived() -> None:
-        try:
-            value = _taken(answer)
-        except Exception as raised:
-            if not future.done():
-                future.set_exception(raised)
-        else:
-            if not future.done():
-                future.set_result(value)
-
-    answer = ask(bridge.mailbox, bridge.on_closed(arrived))
-    future.add_done_callback(lambda future: answer.cancel() if future.cancelled() else None)
-    return future
-
-
-def _wait(ask: _Asked) -> Any:
-    bridge = Bridge()
-    arrived: list[None] = []
-    answer = ask(bridge.mailbox, bridge.on_closed(lambda: arrived.append(None)))
-    try:
-        bridge.wait_until(lambda: bool(arrived))
-    except BaseException:
-        # Such as a `KeyboardInterrupt`.
-        answer.cancel()
-        raise
-    return _taken(answer)
-
-
-def _taken(answer: _isolane.Answer) -> Any:
-    ok, value = answer.take()
-    if ok:
-        return value
-    name, message, *rest = value
-    if name == "TypeError":
-        raise TypeError(message)
-    if name == "RangeError":
-        raise ValueError(message)
-    raise KitError(name, message, *rest)
+def _error_of(thrown: Any) -> BaseException:
+    """The exception for the fields of an error of a capability: that of the language for wrong
+    arguments."""
+    if not isinstance(thrown, dict):
+        return as_error(thrown)
+    match thrown["name"]:
+        case "TypeError":
+            return TypeError(thrown["message"])
+        case "RangeError":
+            return ValueError(thrown["message"])
+        case _:
+            return KitError(**thrown)
 
 
 def _read_browser(given: Any) -> tuple[Any, dict[str, Any]]:
@@ -670,10 +616,6 @@ def _read_browser(given: Any) -> tuple[Any, dict[str, Any]]:
             raise TypeError(f"browser.{name} must be {expected}, got {type(source).__name__}")
         return source, options
     raise TypeError(f"browser must be {expected}, got {type(given).__name__}")
-
-
-def _proxy(settings: Any) -> Proxy:
-    return cast(Proxy, settings)
 
 
 def _given(params: Params) -> tuple[Any, ...]:

@@ -326,7 +326,7 @@ def _without_handles(options: Mapping[str, Any]) -> tuple[dict[str, Any], Runtim
         runtime = rest.pop("runtime")
     if isinstance(kit := js.get("kit"), Kit):
         del rest["kit"]
-        rest["$kit"] = kit._native.key()
+        rest["$kit"] = kit._door.ask("key")
     return {**options, "js": rest}, runtime
 
 

@@ -172,6 +172,13 @@ impl RunHandle {
         self.run.interception().cloned()
     }
 
+    /// The part that the interceptor of the run adds to its result, once, after the result was taken: see
+    /// [`RunInterceptor::extra`](crate::RunInterceptor::extra).
+    #[must_use]
+    pub fn take_extra(&self) -> Option<Value> {
+        self.run.interception()?.interceptor().extra()
+    }
+
     /// Whether the run has not settled yet.
     #[must_use]
     pub fn running(&self) -> bool {

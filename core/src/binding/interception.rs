@@ -88,6 +88,17 @@ pub trait RunInterceptor: Any + fmt::Debug + Send + Sync {
     fn inner(&self) -> Option<&Arc<dyn RunInterceptor>> {
         None
     }
+
+    /// A part of its own that it adds to the result: plain data, once, after the result was taken.
+    fn extra(&self) -> Option<Value> {
+        None
+    }
+
+    /// Has it tell the thread of the run's caller of its news, by that function, which returns at once on any thread: for
+    /// things of the caller that belong to that thread.
+    fn announce_with(&self, announce: Arc<dyn Fn() + Send + Sync>) {
+        drop(announce);
+    }
 }
 
 /// The rest of a run that has ended: the work of its native functions. It ends when the last clone is dropped.

@@ -4,9 +4,11 @@
 //! one message of values, functions of the host among them, can be terminated, and settles with one value. So the
 //! bindings need no code of their own for a system, and a face checks no option and words no message.
 //!
-//! In: a [`System`], which the system's crate implements. Out: [`begin`] and [`ask`], which the bindings call. [`Given`]
-//! is a value that a face handed over. A [`SessionHost`] opens sessions with the values and functions of a caller.
+//! In: a [`System`], which the system's crate implements. Out: [`begin`], [`answer()`] and [`ask`], which the bindings call. [`Given`]
+//! is a value that a face handed over. A [`SessionHost`] opens sessions with the values and functions of a caller. A system
+//! may also amend runs and sessions that its caller starts: [`System::amend_run`].
 
+mod answer;
 mod given;
 mod sessions;
 
@@ -20,10 +22,12 @@ use std::{
 };
 
 use isolane::{
-    Caller, Completion, Error, ErrorKind, Host, RunHandle, Runtime, Spelling, Value, start_call,
+    Caller, Completion, Error, ErrorKind, Host, Request, RunHandle, Runtime, SessionRequest,
+    Spelling, Value, start_call,
 };
 
 pub use self::{
+    answer::answer,
     given::Given,
     sessions::{Amend, CellFuture, CloseFuture, HostCell, HostSession, SessionHost},
 };
@@ -46,6 +50,42 @@ pub trait System: Send + Sync + 'static {
     /// Whether it gets texts with a lone surrogate as [`Given::Torn`].
     fn tells_torn(&self) -> bool {
         false
+    }
+
+    /// As [`System::call`], with the arguments as they came: one message, an array. For a system that has a form of its
+    /// own for values.
+    ///
+    /// # Errors
+    /// As [`System::call`].
+    fn call_with(&self, method: &str, args: Value, caller: &Caller) -> Result<Called, Error> {
+        self.call(method, arguments(&args, Some(caller), self.tells_torn())?, caller)
+    }
+
+    /// As [`System::ask`], with the arguments as they came.
+    ///
+    /// # Errors
+    /// As [`System::ask`].
+    fn ask_with(&self, method: &str, args: Value) -> Result<Value, Error> {
+        self.ask(method, arguments(&args, None, self.tells_torn())?)
+    }
+
+    /// Amends the request of a run of that kind, which a face has made as any other, and gives the runtime to start it on.
+    /// [`RunInterceptor::extra`](isolane::RunInterceptor::extra) is the system's part of its result.
+    ///
+    /// # Errors
+    /// Misuse, which the face throws before anything has started.
+    fn amend_run(&self, kind: &str, request: Request) -> Result<(Runtime, Request), Error> {
+        drop(request);
+        Err(no_method(kind))
+    }
+
+    /// The same for a session.
+    ///
+    /// # Errors
+    /// Misuse, which the face throws.
+    fn amend_session(&self, request: SessionRequest) -> Result<(Runtime, SessionRequest), Error> {
+        drop(request);
+        Err(no_method("session"))
     }
 }
 
@@ -109,24 +149,20 @@ pub struct Begun {
     pub is_background: bool,
 }
 
-/// Opens a system: calls `open` with its options, and keeps their functions callable until `closed` is ready. Texts with
-/// a lone surrogate are [`Given::Torn`] among the options if `tells_torn`.
+/// Opens a system: calls `open`, and keeps functions among its options callable until `closed` is ready.
 ///
 /// # Errors
 /// Those of `open`.
 pub fn open<T>(
     host: Arc<dyn Host>,
-    options: &Value,
-    tells_torn: bool,
-    open: impl FnOnce(Given, Caller) -> Result<T, Error>,
+    open: impl FnOnce(Caller) -> Result<T, Error>,
     closed: impl Future<Output = ()> + Send + 'static,
 ) -> Result<(T, RunHandle), Error> {
     let mut opened = None;
     let handle = start_call(
         host,
         |caller| {
-            let options = placed("options", Given::read_as(options, Some(caller), tells_torn))?;
-            opened = Some(open(options, caller.clone())?);
+            opened = Some(open(caller.clone())?);
             Ok(async move {
                 closed.await;
                 Ok(Value::undefined())
@@ -138,6 +174,14 @@ pub fn open<T>(
     Ok((opened, handle))
 }
 
+/// Reads the options of a system. Texts with a lone surrogate are [`Given::Torn`] if `tells_torn`.
+///
+/// # Errors
+/// Options that nest too deeply, or are too large.
+pub fn read_options(options: &Value, caller: &Caller, tells_torn: bool) -> Result<Given, Error> {
+    placed("options", Given::read_as(options, Some(caller), tells_torn))
+}
+
 /// Begins a call of a method; `args` is an array, one message.
 ///
 /// # Errors
@@ -146,15 +190,13 @@ pub fn begin(
     system: &dyn System,
     host: Arc<dyn Host>,
     method: &str,
-    args: &Value,
+    args: Value,
 ) -> Result<Begun, Error> {
     let mut is_background = false;
     let handle = start_call(
         host,
         |caller| {
-            let args =
-                placed("arguments", Given::read_as(args, Some(caller), system.tells_torn()))?;
-            let called = system.call(method, list(args), caller)?;
+            let called = system.call_with(method, args, caller)?;
             is_background = called.is_background;
             Ok(called.future)
         },
@@ -167,9 +209,12 @@ pub fn begin(
 ///
 /// # Errors
 /// Misuse, as [`System::ask`] words it.
-pub fn ask(system: &dyn System, method: &str, args: &Value) -> Result<Value, Error> {
-    let args = placed("arguments", Given::read_as(args, None, system.tells_torn()))?;
-    system.ask(method, list(args))
+pub fn ask(system: &dyn System, method: &str, args: Value) -> Result<Value, Error> {
+    system.ask_with(method, args)
+}
+
+fn arguments(args: &Value, caller: Option<&Caller>, tells_torn: bool) -> Result<Vec<Given>, Error> {
+    placed("arguments", Given::read_as(args, caller, tells_torn)).map(list)
 }
 
 /// The value that was read; an error names the place of one that cannot be.

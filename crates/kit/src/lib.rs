@@ -3,7 +3,8 @@
 //! Each is a [`NativeFunction`]: answered in Rust, whatever language hands it over. This crate uses only the public API
 //! of `isolane`.
 //!
-//! A [`Kit`] has all capabilities of some runs: begin there. Below it are the capabilities themselves.
+//! A [`Kit`] has all capabilities of some runs: begin there. Below it are the capabilities themselves. [`door`] is the way
+//! of other languages into a kit.
 //!
 //! Functions that need no state: [`base64`]'s `atob` and `btoa`, [`csv`]'s `parseCSV`, [`timers`]' `delay`, and those for
 //! the classes of the [`web`]. Functions that keep data: [`store`]. Requests: [`fetch`] judges and makes them, [`secrets`]
@@ -13,6 +14,7 @@
 pub mod base64;
 pub mod browser;
 pub mod csv;
+pub mod door;
 pub mod error;
 pub mod fetch;
 pub mod json_form;

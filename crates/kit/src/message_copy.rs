@@ -26,6 +26,21 @@ pub(crate) fn redacted(message: &Value, redactor: &Arc<Redactor>) -> Option<Valu
     Redacting::new(redactor, &|| true).message(message)
 }
 
+/// The elements of an array, each as a message; none if it is no array. They share nothing.
+pub(crate) fn elements(array: Value) -> Vec<Value> {
+    let (nodes, blobs) = array.into_parts();
+    let mut copy = Copy::new(&nodes, blobs);
+    let mut elements = Vec::new();
+    for _ in 0..copy.enter().unwrap_or_default() {
+        let mut writer = Writer::new();
+        if copy.node(&mut writer).is_err() {
+            break;
+        }
+        elements.push(writer.finish());
+    }
+    elements
+}
+
 /// A redaction that nobody may need any more before it is done.
 #[derive(Clone, Copy)]
 pub(crate) struct Redacting<'r> {

@@ -2,20 +2,19 @@
 
 use std::sync::Arc;
 
-use isolane::{Error, ErrorKind};
-use isolane_door::{Context, Given, System};
+use isolane::{Error, ErrorKind, NativeFunction, Value};
+use isolane_door::{Context, System, read_options};
 
-/// Whether the system with that name tells texts with a lone surrogate among its options from others.
-#[must_use]
-pub fn tells_torn(name: &str) -> bool {
-    name.ends_with("-executor") || name == "code-loop" || name == "notebook"
-}
-
-/// Opens the system with that name.
+/// Opens the system with that name; the options are a message.
 ///
 /// # Errors
 /// Misuse of an option, as the system words it.
-pub fn open(name: &str, options: Given, context: Context) -> Result<Arc<dyn System>, Error> {
+pub fn open(name: &str, options: &Value, context: Context) -> Result<Arc<dyn System>, Error> {
+    if name == "kit" {
+        return isolane_kit::door::open(options, context);
+    }
+    let tells_torn = name.ends_with("-executor") || matches!(name, "code-loop" | "notebook");
+    let options = read_options(options, &context.caller, tells_torn)?;
     match name {
         "typescript-environment" => isolane_environment::door::open_environment(options, context),
         "process-service" => isolane_environment::door::open_service(options, context),
@@ -30,4 +29,10 @@ pub fn open(name: &str, options: Given, context: Context) -> Result<Arc<dyn Syst
         "notebook-renderers" => Ok(isolane_notebook::door::open_renderers(&context)),
         _ => Err(Error::new(ErrorKind::Type, format!("there is no system '{name}'"))),
     }
+}
+
+/// The function with that name that is answered in Rust and needs no system.
+#[must_use]
+pub fn function(name: &str) -> Option<Arc<dyn NativeFunction>> {
+    isolane_kit::function(name)
 }

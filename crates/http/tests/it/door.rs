@@ -54,7 +54,7 @@ fn open(
 /// Calls a method, and waits for its end.
 async fn call(system: &Arc<dyn System>, method: &str) -> Completion {
     let (host, mut settled) = host();
-    let begun = isolane_door::begin(&**system, host, method, &Value::undefined());
+    let begun = isolane_door::begin(&**system, host, method, Value::undefined());
     let handle = begun.expect("a method").handle;
     settled.wait_for(|is_settled| *is_settled).await.expect("the host lives");
     let result = handle.take_result().expect("settled");
@@ -85,7 +85,7 @@ async fn a_server_is_opened_listens_and_is_closed() {
     let url = listening.deserialize::<BTreeMap<String, String>>().expect("texts")["url"].clone();
     let address: SocketAddr = url.trim_start_matches("http://").parse().expect("an address");
     assert!(TcpStream::connect(address).await.is_ok());
-    let refused = isolane_door::begin(&*first, host().0, "listen", &Value::undefined());
+    let refused = isolane_door::begin(&*first, host().0, "listen", Value::undefined());
     assert_eq!(refused.expect_err("refused").message(), "the server listens already");
 
     // Misuse is thrown at once, in the words of the caller's language.

@@ -3,6 +3,8 @@
 //! In: names as `state.get`, and arguments as a caller wrote them. Out: values and thrown errors, as messages, on any
 //! thread.
 
+use std::pin::Pin;
+
 use isolane::{Completion, Error, ErrorKind, Language, Value, value::Writer, wrong_type};
 use tokio::sync::oneshot;
 
@@ -17,6 +19,9 @@ use crate::{
     wtf8::ILL_FORMED,
 };
 
+/// The outcome of a call of the host's side.
+pub(crate) type Outcome = Pin<Box<dyn Future<Output = Result<Value, CallError>> + Send>>;
+
 impl Kit {
     /// Calls a function of the host's side by its name, for a binding: `state.get`, `db.sql`, `libraries.create`. `args`
     /// is the array of the arguments as the caller wrote them, of one message; options are objects with their names in
@@ -30,6 +35,11 @@ impl Kit {
         args: Value,
         done: impl FnOnce(Result<Value, CallError>) + Send + 'static,
     ) -> Result<CallUnderWay, Error> {
+        self.begin(name, args).map(|called| answer(called, done))
+    }
+
+    /// As [`Kit::call`], to be awaited in tokio. Dropping the future gives the call up.
+    pub(crate) fn begin(&self, name: &str, args: Value) -> Result<Outcome, Error> {
         let unknown = || Error::new(ErrorKind::Internal, format!("a kit has no function '{name}'"));
         let (group, function) = name.split_once('.').ok_or_else(unknown)?;
         Ok(match group {
@@ -42,7 +52,7 @@ impl Kit {
                     "keys" => StateFunction::Keys,
                     _ => return Err(unknown()),
                 };
-                answer(async move { answered(state.0.call(function, args).await) }, done)
+                Box::pin(async move { answered(state.0.call(function, args).await) })
             }
             "db" => {
                 let db = self.db()?;
@@ -52,17 +62,17 @@ impl Kit {
                     "schema" => DatabaseFunction::Schema,
                     _ => return Err(unknown()),
                 };
-                answer(async move { answered(db.0.call(function, args).await) }, done)
+                Box::pin(async move { answered(db.0.call(function, args).await) })
             }
             "libraries" => {
                 let libraries = self.libraries()?;
                 let function = LibraryFunction::named(function).ok_or_else(unknown)?;
-                answer(async move { call_library(&libraries, function, &args).await }, done)
+                Box::pin(async move { call_library(&libraries, function, &args).await })
             }
             "browser" if function == "proxy" => {
                 self.inner.open()?;
                 let kit = self.clone();
-                answer(async move { kit.proxy().await.map(|proxy| write_proxy(&proxy)) }, done)
+                Box::pin(async move { kit.proxy().await.map(|proxy| write_proxy(&proxy)) })
             }
             _ => return Err(unknown()),
         })
@@ -98,8 +108,13 @@ impl CallUnderWay {
     }
 }
 
+/// The error of a call that was given up.
+pub(crate) fn cancelled() -> CallError {
+    CallError::new("AbortError", "the call was cancelled")
+}
+
 fn answer(
-    called: impl Future<Output = Result<Value, CallError>> + Send + 'static,
+    called: Outcome,
     done: impl FnOnce(Result<Value, CallError>) + Send + 'static,
 ) -> CallUnderWay {
     let (cancel, cancelled) = oneshot::channel();
@@ -112,7 +127,7 @@ fn answer(
         };
         let called = tokio::select! {
             called = called => called,
-            () = cancelled => Err(CallError::new("AbortError", "the call was cancelled")),
+            () = cancelled => Err(self::cancelled()),
         };
         done(called);
     }));

@@ -1,8 +1,8 @@
 //! A kit: capabilities that runs share.
 //!
-//! In: [`KitOptions`]; requests of a binding. Out: the same requests with the kit's functions and names, and results
-//! without secrets. A binding reads `amend.rs` for its part: it makes a request as for any run, has the kit amend it and
-//! starts it on [`Kit::runtime`].
+//! In: [`KitOptions`]; requests. Out: the same requests with the kit's functions and names, and results without secrets.
+//! `amend.rs` amends a request that was made as for any run, to be started on [`Kit::runtime`]: the Rust face does that
+//! here, and other languages by [`door`](crate::door).
 //!
 //! `run` is the state of one run, `outgoing` its result without secrets, `calls` its records, `left` those that wait
 //! for a later cell, `natives` the functions that count calls. `session` intercepts cells. `host_side` is what the host
@@ -46,6 +46,10 @@ pub use self::{
         TimerLimits,
     },
     run::{KitOutcome, KitRun},
+};
+pub(crate) use self::{
+    by_name::{Outcome, cancelled},
+    options::spelled,
 };
 use self::{
     live::Live,

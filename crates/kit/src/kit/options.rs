@@ -6,6 +6,7 @@
 mod checks;
 mod read;
 
+pub(crate) use self::read::spelled;
 pub(super) use self::{checks::Checked, read::read_secret};
 
 use std::{collections::BTreeMap, fmt, path::PathBuf, sync::Arc};

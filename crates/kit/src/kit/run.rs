@@ -12,13 +12,15 @@ use std::{
 
 use isolane::{
     Completion, ExecutionError, ExecutionLog, ExecutionResult, Interception, LogLevel, NativeRun,
-    Rest, RunHandle, RunInterceptor, SessionState, Status, Value,
+    Rest, RunHandle, RunInterceptor, SessionState, Spelling, Status, Value,
     value::{Event, Writer},
 };
 
 use super::{
     Inner,
+    amend::number,
     calls::{CallRecord, Calls, Ended, Summary, summary},
+    host_side::written,
     left::Left,
     outgoing::{redact_result, take_json},
 };
@@ -47,6 +49,46 @@ pub struct KitOutcome {
     pub calls_dropped: u64,
 }
 
+impl KitOutcome {
+    /// Writes the parts under the names that a result has them by.
+    fn write(&self, out: &mut Writer, spelling: Spelling) {
+        let is_camel = spelling == Spelling::Camel;
+        let name = |camel, snake| if is_camel { camel } else { snake };
+        out.object();
+        if let Some(json) = &self.json {
+            out.key("json");
+            out.string(json);
+        }
+        out.key("calls");
+        out.array(u32::try_from(self.calls.len()).unwrap_or(u32::MAX));
+        for CallRecord { name: function, started, duration_ms, ok, bytes, summary, error } in
+            &self.calls
+        {
+            out.object();
+            out.key("name");
+            out.string(function);
+            out.key("started");
+            out.double(*started);
+            out.key(name("durationMs", "duration_ms"));
+            out.double(*duration_ms);
+            out.key("ok");
+            out.bool(*ok);
+            out.key("bytes");
+            out.number(number(*bytes));
+            out.key("summary");
+            out.string(summary);
+            if let Some(error) = error {
+                out.key("error");
+                out.string(error);
+            }
+            out.end_object();
+        }
+        out.key(name("callsDropped", "calls_dropped"));
+        out.number(number(self.calls_dropped));
+        out.end_object();
+    }
+}
+
 impl KitRun {
     /// The state of an intercepted run or cell; `None` if no kit intercepts it.
     #[must_use]
@@ -54,21 +96,8 @@ impl KitRun {
         interception.find().map(Self)
     }
 
-    /// Has commands of the run for a [`DrivenBrowser`](crate::browser::DrivenBrowser) announced with that function, which
-    /// must return at once, on any thread: for a page that belongs to the thread of the run's caller.
-    pub fn announce_with(&self, announce: impl Fn() + Send + Sync + 'static) {
-        let announce = Arc::new(announce);
-        let told = self.0.locked(|inside| {
-            let given = Announce::Given(Arc::clone(&announce) as _);
-            std::mem::replace(&mut inside.announce, given)
-        });
-        if matches!(told, Announce::Owed) {
-            announce();
-        }
-    }
-
-    /// Announces a command, as soon as it is known how.
-    pub fn announce(&self) {
+    /// Announces a command for the page, as soon as it is known how.
+    pub(crate) fn announce(&self) {
         let announce = self.0.locked(|inside| match &inside.announce {
             Announce::Given(announce) => Some(Arc::clone(announce)),
             Announce::Unknown | Announce::Owed => {
@@ -372,6 +401,22 @@ impl RunInterceptor for RunState {
             inside.is_terminated = true;
             inside.outcome.json = None;
         });
+    }
+
+    fn extra(&self) -> Option<Value> {
+        let outcome = self.locked(|inside| std::mem::take(&mut inside.outcome));
+        Some(written(|out| outcome.write(out, self.kit.options.spelling)))
+    }
+
+    /// Its news are commands for a page that belongs to the thread of the run's caller.
+    fn announce_with(&self, announce: Arc<dyn Fn() + Send + Sync>) {
+        let told = self.locked(|inside| {
+            let given = Announce::Given(Arc::clone(&announce));
+            std::mem::replace(&mut inside.announce, given)
+        });
+        if matches!(told, Announce::Owed) {
+            announce();
+        }
     }
 }
 

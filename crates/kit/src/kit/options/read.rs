@@ -23,13 +23,14 @@ use crate::{
 const ALLOW: &str = "'public' or a list of patterns";
 
 /// The name of an option as a language spells it.
-pub(super) fn spelled(name: &'static str, spelling: Spelling) -> String {
+pub(crate) fn spelled(name: &'static str, spelling: Spelling) -> String {
     OptionDeclaration { name, kind: OptionKind::Other }.spelled(spelling)
 }
 
 impl KitOptions {
-    /// Reads options from a message: a plain object as the caller wrote it, or `undefined`. The binding has taken out
-    /// before what is no data: `runtime`, and the page. With a page `browser` is an object of further options.
+    /// Reads options from a message: a plain object as the caller wrote it, or `undefined`. The face has taken out
+    /// before what is no data: `runtime`, and the page. With a page `browser`, if it is given, is an object of further
+    /// options.
     ///
     /// # Errors
     /// Misuse: a name that no option has, a value of the wrong type, or a text with a lone surrogate.
@@ -69,7 +70,7 @@ impl KitOptions {
         }
         group.numbers(&mut kit)?;
         if let Some(page) = page {
-            kit.browser = Some(read_browser(&mut group, page)?);
+            kit.browser = read_browser(&mut group, page)?;
         }
         let of_host = [("runtime", "a Runtime"), ("browser", "a page or a context of Playwright")];
         for (name, expected) in of_host {
@@ -82,15 +83,18 @@ impl KitOptions {
     }
 }
 
-fn read_browser(group: &mut Group, browser: Arc<dyn Browser>) -> Result<BrowserSettings, Error> {
+fn read_browser(
+    group: &mut Group,
+    browser: Arc<dyn Browser>,
+) -> Result<Option<BrowserSettings>, Error> {
+    let Some(mut group) = group.group("browser")? else { return Ok(None) };
     let mut settings = BrowserSettings { browser, allow: None, limits: BrowserLimits::default() };
-    let Some(mut group) = group.group("browser")? else { return Ok(settings) };
     if let Some(allow) = group.take("allow") {
         settings.allow = Some(read_allow(allow, "browser.allow", ALLOW)?);
     }
     group.numbers(&mut settings.limits)?;
     group.close()?;
-    Ok(settings)
+    Ok(Some(settings))
 }
 
 fn read_db(group: &mut Group) -> Result<Option<DbOptions>, Error> {

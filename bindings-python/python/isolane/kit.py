@@ -481,12 +481,12 @@ class Kit:
         `KitCellResult`."""
         arguments = bound(session_arguments, "session", (), options)
         interleaves = arguments["cells"] == "interleave"
-        native = self._door.native
-        host = SessionHost(native, arguments["report"], self._sessions, interleaves=interleaves)
+        system = self._door.native
+        host = SessionHost(system, arguments["report"], self._sessions, interleaves=interleaves)
         host.page = self._door.page
         host.default = default_of(arguments, self)
         try:
-            native = self._door.native.session(host, arguments)
+            native = system.session(host, arguments)
         except BaseException:
             host.failed()
             raise

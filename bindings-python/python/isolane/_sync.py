@@ -85,9 +85,12 @@ def wait(bridge: Bridge, run: Run) -> CodeExecutionResult:
 def _drive(bridge: Bridge, handle: CodeExecution) -> None:
     loop = bridge.loop
     _driven.add(loop)
+    # Its first step comes before the first call of a host function, which may fork: a loop does not
+    # count as running in a forked child.
+    settled = loop.create_task(_settled(handle))
     bridge.watch()
     bridge.expect_events()
-    loop.run_until_complete(_settled(handle))
+    loop.run_until_complete(settled)
 
 
 def close_loop(bridge: Bridge) -> None:

@@ -78,3 +78,69 @@ impl Host for NoHost {
         None
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::mpsc::{Receiver, Sender, channel};
+
+    use isolane::Caller;
+
+    use super::*;
+    use crate::{Called, Given, no_method};
+
+    struct Echo;
+
+    impl System for Echo {
+        fn call(&self, method: &str, args: Vec<Given>, caller: &Caller) -> Result<Called, Error> {
+            match method {
+                "echo" => Ok(Called::new(async move {
+                    let first = args.into_iter().next().unwrap_or_default();
+                    Ok(Value::serialize(&first).unwrap_or_default())
+                })),
+                "wait" => {
+                    let terminated = caller.terminated();
+                    Ok(Called::new(async move {
+                        Err(Value::serialize(&terminated.await).unwrap_or_default())
+                    }))
+                }
+                "panic" => Ok(Called::new(async { panic!("by the test") })),
+                _ => Err(no_method(method)),
+            }
+        }
+
+        fn ask(&self, method: &str, _: Vec<Given>) -> Result<Value, Error> {
+            Err(no_method(method))
+        }
+    }
+
+    fn asked(method: &str) -> (Result<RunHandle, Error>, Receiver<Completion>) {
+        let (sender, receiver): (Sender<Completion>, _) = channel();
+        let args = Value::serialize(&["given"]).expect("a message");
+        let done = move |answer| drop(sender.send(answer));
+        (answer(&Echo, method, args, done), receiver)
+    }
+
+    fn message(text: &str) -> Value {
+        Value::serialize(text).expect("a message")
+    }
+
+    #[test]
+    fn an_answer_arrives_once_whatever_ends_the_call() {
+        let (call, answers) = asked("echo");
+        assert!(call.is_ok());
+        assert_eq!(answers.iter().collect::<Vec<_>>(), [Ok(message("given"))]);
+        let (call, answers) = asked("wait");
+        call.expect("a call").terminate(Some("enough"));
+        assert_eq!(answers.iter().collect::<Vec<_>>(), [Err(message("enough"))]);
+        let (call, answers) = asked("panic");
+        assert!(call.is_ok());
+        assert!(matches!(answers.iter().collect::<Vec<_>>().as_slice(), [Err(_)]));
+    }
+
+    #[test]
+    fn a_call_that_is_refused_has_no_answer() {
+        let (call, answers) = asked("none");
+        assert_eq!(call.expect_err("misuse").message(), "there is no method 'none'");
+        assert_eq!(answers.iter().count(), 0);
+    }
+}

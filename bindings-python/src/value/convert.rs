@@ -115,7 +115,7 @@ pub(super) fn key<'py>(key: &Bound<'py, PyAny>) -> Option<Bound<'py, PyAny>> {
     // A moment crosses as a Date. A failure is told where the key itself is written.
     let has_text = !DATETIME.has(key).unwrap_or(true);
     let plain = has_text.then(|| plain(key).ok().flatten()).flatten();
-    plain.filter(|plain| plain.is_instance_of::<PyString>())
+    plain.filter(PyAnyMethods::is_instance_of::<PyString>)
 }
 
 /// The entries of a dict that is no subclass and has text as keys.

@@ -399,8 +399,7 @@ fn sessions_roll_back_beside_any_number_of_parked_runs() {
     let runtime = Runtime::new(&RuntimeOptions::default()).expect("valid");
     let parked: Vec<_> = (0..RUNS)
         .map(|_| {
-            let never =
-                HostFunction::future(|| futures::future::pending::<Result<i32, HostError>>());
+            let never = HostFunction::future(futures::future::pending::<Result<i32, HostError>>);
             let globals = Inputs::new().with("never", never);
             let options = ExecutionOptions { globals, ..Default::default() };
             runtime.run_code("await never()", options)

@@ -436,8 +436,7 @@ impl JsOptions {
         if self.kit.as_ref().is_some_and(Kit::is_closed) {
             return Err(Misuse::new("js.kit", " is closed"));
         }
-        let of_kit =
-            |name: &str| self.kit.iter().flat_map(|kit| kit.names()).any(|known| known == name);
+        let of_kit = |name: &str| self.kit.iter().flat_map(Kit::names).any(|known| known == name);
         for name in self.globals.names() {
             let owner = if OWN_NAMES.contains(&name) {
                 "notebook"

@@ -336,7 +336,7 @@ impl<'a> Visit<'a> for Census<'a> {
                 self.suspects += 1;
             }
             AstKind::WithStatement(_) | AstKind::MethodDefinition(_) | AstKind::NewTarget(_) => {
-                self.suspects += 1
+                self.suspects += 1;
             }
             AstKind::ImportDeclaration(import) => self.place("import", import.span),
             AstKind::ExportDeclaration(export) => self.place("export", export.span),

@@ -240,6 +240,17 @@ impl Session {
         self.free_when_idle();
     }
 
+    /// Why a cell ends that is undone with another one: the close or the reset that ends the other one ends it, too.
+    fn reason_of_undone(&self) -> Reason {
+        if self.closed.load(Ordering::Acquire) {
+            Reason::Closed
+        } else if self.shared.lock().ending > 0 {
+            Reason::Reset
+        } else {
+            Reason::RolledBack
+        }
+    }
+
     /// Tells the host that calls which it made end with that error.
     fn reject(&self, calls: Vec<u32>, (name, message): (&str, &str)) {
         for call in calls {
@@ -408,7 +419,11 @@ impl CellSession for Session {
             (self.schedule(&mut shared), lost, gone, undone)
         };
         drop(gone);
-        let reason = if state == SessionState::Reset { Reason::Reset } else { Reason::RolledBack };
+        let reason = match state {
+            SessionState::Reset => Reason::Reset,
+            _ => self.reason_of_undone(),
+        };
+        let state = if matches!(reason, Reason::Reset) { SessionState::Reset } else { state };
         for run in undone {
             run.undo_with(reason.clone(), state);
         }

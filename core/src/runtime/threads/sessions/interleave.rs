@@ -13,7 +13,6 @@ use crate::{
     isolate::session::{Addressee, SessionIsolate},
     runtime::{
         calls::Placed,
-        record::Reason,
         threads::{
             run::{Run, cell::Kind},
             scheduler::Job,
@@ -108,7 +107,7 @@ impl Session {
         let current = self.shared.lock().current.clone();
         let other = current.filter(|current| current.number() != 0 && !Arc::ptr_eq(current, run));
         if let Some(current) = other {
-            current.end(Reason::RolledBack);
+            current.end(self.reason_of_undone());
         }
     }
 

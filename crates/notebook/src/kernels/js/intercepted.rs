@@ -172,7 +172,7 @@ impl RunInterceptor for Recording {
     }
 
     fn terminated(&self) {
-        self.inside(|inner| inner.terminated());
+        self.inside(RunInterceptor::terminated);
     }
 
     fn inner(&self) -> Option<&Arc<dyn RunInterceptor>> {

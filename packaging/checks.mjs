@@ -11,6 +11,7 @@ import process from 'node:process';
 import { ROOT } from '../bindings-node/addon.mjs';
 import { needs as ofElf } from './elf.mjs';
 import { needs as ofMacho } from './macho.mjs';
+import { needs as ofPe } from './pe.mjs';
 import { MACOS, newest } from './targets.mjs';
 
 /** The oldest glibc that Rust's own library supports. */
@@ -19,13 +20,15 @@ export const GLIBC = '2.17';
 /** Libraries that every system has, by the format of its files. PEP 600 and PEP 656 list those of Linux. */
 const SYSTEM = {
   elf: /^(lib(c|m|dl|rt|pthread|util)\.so\.\d+|libgcc_s\.so\.1|ld-linux-[\w-]+\.so\.\d+|libc\.musl-\w+\.so\.1|libc\.so)$/,
+  // Those of Windows 10, its C library among them, and the stable interface of a Python.
+  pe: /^((advapi32|bcrypt|bcryptprimitives|crypt32|iphlpapi|kernel32|ntdll|ole32|oleaut32|psapi|secur32|shell32|user32|userenv|ws2_32|python3)\.dll|api-ms-win-[\w-]+\.dll)$/i,
   'mach-o': /^\/usr\/lib\/lib(System\.B|iconv\.2|charset\.1|objc\.A)\.dylib$|^\/System\/Library\/Frameworks\//,
 };
 /** Symbols that a Node.js or a Python has for the files that it loads. */
 const OF_THE_LOADER = /^_(napi_|node_api_|_?Py)/;
 
 export function systemNeeds(target, path) {
-  const found = { elf: ofElf, 'mach-o': ofMacho }[target.format](path);
+  const found = { elf: ofElf, 'mach-o': ofMacho, pe: ofPe }[target.format](path);
   const foreign = found.libraries.filter((name) => !SYSTEM[target.format].test(name));
   if (foreign.length > 0) throw new Error(`${path} needs ${foreign.join(', ')}, which a system may lack`);
   if (target.format === 'mach-o') checkMacos(path, target, found);

@@ -1,11 +1,11 @@
 // The build of a target that is not this machine's.
 //
-// In: a target; a profile of cargo. Out: the paths of the addon, Python's module and the worker. zig compiles the C code
+// In: a target; a profile of cargo. Out: the paths of the addon, Python's module and the worker, if the target has one. zig compiles the C code
 // and links, and has the C libraries of every target. Rust's standard library is compiled from its source where it is not
 // installed for the target. A machine without either source gets an error that says what to install.
 
 import { execFileSync } from 'node:child_process';
-import { existsSync } from 'node:fs';
+import { existsSync, mkdirSync, writeFileSync } from 'node:fs';
 import { homedir } from 'node:os';
 import { delimiter, dirname, join, resolve } from 'node:path';
 import process from 'node:process';
@@ -16,9 +16,10 @@ import { PROGRAMS, install } from './linker.mjs';
 import { MACOS } from './targets.mjs';
 
 const FOLDER = join(ROOT, 'target', 'cross');
-const CRATES = ['isolane-node', 'isolane-python', 'isolane-worker'];
 /** The names of Apple's frameworks. zig has those of the C library alone. */
 const FRAMEWORKS = join(ROOT, 'packaging', 'macos');
+/** An archive without a file. Rust asks the linker of Windows for this library of GCC, which clang does without. */
+const EMPTY = { folder: join(FOLDER, 'empty'), file: 'libssp_nonshared.a', text: '!<arch>\n' };
 /** Debian's compiler, which has the source of its standard library and that of all that it needs. */
 const DEBIAN = '/usr/bin/rustc';
 
@@ -41,12 +42,13 @@ export function crossed(target, profile) {
     PATH: [PROGRAMS, ...(rustc.includes('/') ? [dirname(rustc)] : []), process.env.PATH].join(delimiter),
   };
   const library = hasLibrary ? [] : ['-Zbuild-std=std,panic_unwind'];
-  const packages = CRATES.flatMap((name) => ['--package', name]);
+  const crates = ['isolane-node', 'isolane-python', ...(target.worker === undefined ? [] : ['isolane-worker'])];
+  const packages = crates.flatMap((name) => ['--package', name]);
   const args = ['zigbuild', '--locked', '--profile', profile, ...library, ...options, ...packages];
   execFileSync('cargo-zigbuild', args, { cwd: ROOT, env, stdio: 'inherit' });
   const out = join(FOLDER, target.rust, profile === 'dev' ? 'debug' : profile);
-  const worker = join(out, target.worker);
-  const files = { addon: join(out, target.library('isolane_node')), module: join(out, target.library('isolane_python')), worker, wheelWorker: worker };
+  const files = { addon: join(out, target.library('isolane_node')), module: join(out, target.library('isolane_python')) };
+  if (target.worker !== undefined) files.worker = files.wheelWorker = join(out, target.worker);
   checkPublished(target, Object.values(files));
   checkPaths(Object.values(files));
   return files;
@@ -58,6 +60,11 @@ function settings({ rust, format }) {
   // An addon has to share the C library with Node.js.
   if (rust.endsWith('-musl')) return { options, flags: ['-Ctarget-feature=-crt-static'], variables: {} };
   if (format === 'mach-o') return { options, flags: ['-Clink-arg=-Wl,-x', `-Lframework=${FRAMEWORKS}`], variables: { MACOSX_DEPLOYMENT_TARGET: MACOS } };
+  if (format === 'pe') {
+    mkdirSync(EMPTY.folder, { recursive: true });
+    writeFileSync(join(EMPTY.folder, EMPTY.file), EMPTY.text);
+    return { options, flags: [`-Lnative=${EMPTY.folder}`], variables: {} };
+  }
   return { options, flags: [], variables: {} };
 }
 

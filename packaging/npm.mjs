@@ -27,17 +27,20 @@ export function packMain(targets, stage, out) {
   return pack(folder, manifest, out);
 }
 
-/** Packs the package of a target from its addon and its worker. Returns the path of its tarball. */
+/** Packs the package of a target from its addon and its worker, if it has one. Returns the path of its tarball. */
 export function packTarget(target, { addon, worker }, { licences, stage, out }) {
   const main = own();
   const { version, license, engines, description } = main;
   const name = `${main.name}-${target.name}`;
   const folder = fresh(join(stage, name));
   const file = `isolane.${target.name}.node`;
-  const files = [file, target.worker];
+  const files = [file];
   copyFileSync(addon, join(folder, file));
-  copyFileSync(worker, join(folder, target.worker));
-  chmodSync(join(folder, target.worker), 0o755);
+  if (worker !== undefined) {
+    files.push(target.worker);
+    copyFileSync(worker, join(folder, target.worker));
+    chmodSync(join(folder, target.worker), 0o755);
+  }
   copyFileSync(join(ROOT, 'LICENSE'), join(folder, 'LICENSE'));
   writeFileSync(join(folder, 'LICENSES.txt'), licences);
   writeFileSync(join(folder, 'README.md'), `The compiled files of [isolane](../isolane) for ${target.name}. Install \`isolane\`, which depends on this package.\n`);

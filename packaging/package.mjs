@@ -78,7 +78,7 @@ function own(target, options) {
 
 function runs(target) {
   if (target === host()) return 'by npm run test:install';
-  return target.fits.os[0] === process.platform ? 'by npm run test:platforms' : 'not here';
+  return process.platform === 'linux' && target.format !== 'mach-o' ? 'by npm run test:platforms' : 'not here';
 }
 
 function row(path, how) {
@@ -94,5 +94,5 @@ if (process.argv[1] === import.meta.filename) {
   const { values, positionals } = parseArgs({ options: OPTIONS, allowPositionals: true });
   packages(chosen(values, positionals), values);
   console.log('They are in target/packages. npm run test:install installs them and runs the first steps of a user;');
-  console.log('npm run test:platforms does that for other processors and C libraries.');
+  console.log('npm run test:platforms does that for other processors, C libraries and systems.');
 }

@@ -10,17 +10,29 @@ import process from 'node:process';
  * @typedef {object} Target
  * @property {string} name the ending of its npm package: `isolane-<name>`
  * @property {string} rust its name in Rust
- * @property {'elf' | 'mach-o'} format the form of its files
+ * @property {'elf' | 'mach-o' | 'pe'} format the form of its files
  * @property {{ os: string[], cpu: string[], libc?: string[] }} fits the fields of the manifest by which npm chooses
  * @property {(crate: string) => string} library cargo's file name for a library
  * @property {string} module the file name of Python's module
- * @property {string} worker the file name of the worker
+ * @property {string | undefined} worker the file name of the worker, if the packages have one
  * @property {(versions: string[]) => string} wheel the platform of the wheel, from the versions of glibc that the files
  *   ask for
  */
 
 /** The oldest macOS that the files load on: the first one for arm64. */
 export const MACOS = '11.0';
+
+/** @type {Target} */
+const WINDOWS_X64 = {
+  name: 'win32-x64',
+  rust: 'x86_64-pc-windows-gnu',
+  format: 'pe',
+  fits: { os: ['win32'], cpu: ['x64'] },
+  library: (crate) => `${crate}.dll`,
+  module: '_isolane.pyd',
+  worker: undefined,
+  wheel: () => 'win_amd64',
+};
 
 /** @type {Target[]} */
 export const TARGETS = [
@@ -30,6 +42,7 @@ export const TARGETS = [
   linux('arm64', 'musl', 'aarch64'),
   darwin('arm64', 'aarch64', 'arm64'),
   darwin('x64', 'x86_64', 'x86_64'),
+  WINDOWS_X64,
 ];
 
 function linux(cpu, abi, machine) {

@@ -20,9 +20,9 @@ const ABI = 'cp310-abi3';
 export function packWheel(target, { module, worker }, { licences, stage, out }) {
   const info = metadata(stage);
   const pairs = sources().map((path) => [path, relative(SOURCE, path)]);
-  pairs.push([module, `isolane/${target.module}`], [worker, `isolane/${target.worker}`]);
-  pairs.push([licences, 'isolane/LICENSES.txt']);
-  const tag = `${ABI}-${target.wheel([module, worker].flatMap((file) => systemNeeds(target, file)))}`;
+  const compiled = [[module, target.module], ...(worker === undefined ? [] : [[worker, target.worker]])];
+  pairs.push(...compiled.map(([path, name]) => [path, `isolane/${name}`]), [licences, 'isolane/LICENSES.txt']);
+  const tag = `${ABI}-${target.wheel(compiled.flatMap(([file]) => systemNeeds(target, file)))}`;
   return execFileSync(PYTHON, [join(ROOT, 'packaging', 'wheel.py'), info, tag, out, ...pairs.flat()], { encoding: 'utf8' }).trim();
 }
 

@@ -27,6 +27,7 @@ const CHOICES = [
   ['linux', 'arm64', MUSL, 'linux-arm64-musl'],
   ['darwin', 'arm64', MUSL, 'darwin-arm64'],
   ['darwin', 'x64', MUSL, 'darwin-x64'],
+  ['win32', 'x64', MUSL, 'win32-x64'],
   // A runtime that reports nothing: the first of both that is there.
   ['linux', 'arm64', {}, 'linux-arm64-gnu'],
   ['linux', 'arm64', undefined, 'linux-arm64-gnu'],
@@ -34,7 +35,7 @@ const CHOICES = [
 const REFUSED = [
   ['linux', 'riscv64', GLIBC, 'linux-riscv64-gnu'],
   ['linux', 'ia32', MUSL, 'linux-ia32-musl'],
-  ['win32', 'x64', MUSL, 'win32-x64'],
+  ['win32', 'arm64', MUSL, 'win32-arm64'],
   ['freebsd', 'x64', MUSL, 'freebsd-x64'],
 ];
 

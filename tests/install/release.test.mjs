@@ -46,7 +46,7 @@ test('the tag of a wheel is what its files ask for', { skip: process.platform !=
   assert.equal(gnu.wheel(['2.2', '2.34', '2.9']), 'manylinux_2_34_x86_64');
   assert.equal(find('x64-gnu'), gnu);
   const others = TARGETS.filter((target) => target !== gnu).map((target) => target.wheel([]));
-  assert.deepEqual(others, ['musllinux_1_2_x86_64', 'manylinux_2_17_aarch64', 'musllinux_1_2_aarch64', 'macosx_11_0_arm64', 'macosx_11_0_x86_64']);
+  assert.deepEqual(others, ['musllinux_1_2_x86_64', 'manylinux_2_17_aarch64', 'musllinux_1_2_aarch64', 'macosx_11_0_arm64', 'macosx_11_0_x86_64', 'win_amd64']);
   const { libraries } = needs(process.execPath);
   assert.ok(libraries.some((name) => /^libc\./.test(name)), libraries.join(', '));
 });

@@ -1,9 +1,9 @@
-// The packages for other processors and C libraries, installed and run as a user does.
+// The packages for other processors, C libraries and systems, installed and run as a user does.
 //
 //   npm run test:platforms [-- TARGET…]
 //
-// In: `target/packages`; targets, or none for all of Linux that have packages there and are not this machine's. Out:
-// for each target the tests of `tests/install` with its Node.js and its Python, and a line: passed with the number of
+// In: `target/packages`; targets, or none for all of Linux and Windows that have packages there and are not this machine's. Out:
+// for each target the tests of `tests/install` with its Node.js and its Python, if there is one, and a line: passed with the number of
 // tests, failed, or skipped with what this machine lacks; then `N passed, N failed, N skipped`. A target passes only if
 // its tests ran, all of them, in a Node.js that says that it is for the target. The exit code is 1 if a target failed
 // or none passed.
@@ -40,7 +40,7 @@ function chosen(names) {
   if (names.length > 0) return names.map(find);
   const packed = packagesOf('.tgz').map((path) => basename(path));
   const isThere = ({ name }) => packed.some((file) => file.startsWith(`isolane-${name}-`));
-  return TARGETS.filter((target) => target.fits.os[0] === 'linux' && target !== host() && isThere(target));
+  return TARGETS.filter((target) => target.format !== 'mach-o' && target !== host() && isThere(target));
 }
 
 /** A word for what came of a target, and the reason. */
@@ -83,12 +83,12 @@ function checkTarget(target, found, node) {
   const [command, ...args] = inside(found, node, '-p', PLATFORM);
   const [platform, cpu, isMusl] = JSON.parse(execFileSync(command, args, { encoding: 'utf8' }));
   const { os, cpu: [wanted], libc } = target.fits;
-  if (platform !== os[0] || cpu !== wanted || isMusl !== (libc[0] === 'musl')) throw new Error(`${node} is for ${platform} ${cpu}, and the target is ${target.name}`);
+  if (platform !== os[0] || cpu !== wanted || (libc !== undefined && isMusl !== (libc[0] === 'musl'))) throw new Error(`${node} is for ${platform} ${cpu}, and the target is ${target.name}`);
 }
 
 /** Runs the tests of a user's install. Returns the exit code, and how many tests passed and did not. */
 function tests({ nodes, pythons, ...found }) {
-  const files = ['npm', 'wheel'].map((name) => join(ROOT, 'tests', 'install', `${name}.test.mjs`));
+  const files = ['npm', ...(pythons.length > 0 ? ['wheel'] : [])].map((name) => join(ROOT, 'tests', 'install', `${name}.test.mjs`));
   const [command, ...args] = inside(found, process.execPath, '--test', '--test-reporter=tap', '--test-concurrency=1', ...files);
   const temporary = mkdtempSync(join(tmpdir(), 'isolane-platforms-'));
   const env = { ...process.env, TMPDIR: temporary, ISOLANE_NODES: nodes.join(delimiter), ISOLANE_PYTHONS: pythons.join(delimiter) };

@@ -18,8 +18,11 @@ import { MACOS } from './targets.mjs';
 const FOLDER = join(ROOT, 'target', 'cross');
 /** The names of Apple's frameworks. zig has those of the C library alone. */
 const FRAMEWORKS = join(ROOT, 'packaging', 'macos');
-/** An archive without a file. Rust asks the linker of Windows for this library of GCC, which clang does without. */
-const EMPTY = { folder: join(FOLDER, 'empty'), file: 'libssp_nonshared.a', text: '!<arch>\n' };
+/**
+ * Archives without a file, for Windows. Rust asks its linker for a library of GCC, which clang does without; the crate napi
+ * asks for Node.js as a library, though it looks each function up in the program that loads the addon.
+ */
+const EMPTY = { folder: join(FOLDER, 'empty'), files: ['libssp_nonshared.a', 'libnode.a', 'libnode.dll'], text: '!<arch>\n' };
 /** Debian's compiler, which has the source of its standard library and that of all that it needs. */
 const DEBIAN = '/usr/bin/rustc';
 
@@ -62,8 +65,8 @@ function settings({ rust, format }) {
   if (format === 'mach-o') return { options, flags: ['-Clink-arg=-Wl,-x', `-Lframework=${FRAMEWORKS}`], variables: { MACOSX_DEPLOYMENT_TARGET: MACOS } };
   if (format === 'pe') {
     mkdirSync(EMPTY.folder, { recursive: true });
-    writeFileSync(join(EMPTY.folder, EMPTY.file), EMPTY.text);
-    return { options, flags: [`-Lnative=${EMPTY.folder}`], variables: {} };
+    for (const file of EMPTY.files) writeFileSync(join(EMPTY.folder, file), EMPTY.text);
+    return { options, flags: [`-Lnative=${EMPTY.folder}`], variables: { LIBNODE_PATH: EMPTY.folder } };
   }
   return { options, flags: [], variables: {} };
 }

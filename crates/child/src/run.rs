@@ -35,7 +35,6 @@ pub enum Ending {
     /// By itself, with that exit code. `None` if somebody else has waited for it, so that nobody can say.
     Exited(Option<i32>),
     /// By that signal, which was not sent from here.
-    #[cfg_attr(windows, expect(dead_code, reason = "Windows has no signals"))]
     Signalled(i32),
     /// It was killed when its time was over.
     TimedOut,

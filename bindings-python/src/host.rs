@@ -4,12 +4,17 @@
 //! wake-up for all events before the next drain: a byte in a socket that a loop watches, or the end of a wait. A
 //! mailbox holds no Python object, so it can be dropped without an interpreter.
 
+#[cfg(unix)]
+use std::os::{fd::AsRawFd, unix::net::UnixStream as Stream};
 use std::{
-    io::{Read, Write},
-    os::fd::AsRawFd,
-    os::unix::net::UnixStream,
+    io::{self, Read, Write},
     sync::Arc,
     time::Duration,
+};
+#[cfg(windows)]
+use std::{
+    net::{Ipv4Addr, TcpListener, TcpStream as Stream},
+    os::windows::io::AsRawSocket,
 };
 
 use isolane::{
@@ -40,16 +45,45 @@ const SIGNAL_CHECK: Duration = Duration::from_millis(50);
 /// A socket that a loop watches.
 #[derive(Debug)]
 pub(crate) struct WakeSocket {
-    write: UnixStream,
-    read: UnixStream,
+    write: Stream,
+    read: Stream,
 }
 
 impl WakeSocket {
     fn new() -> PyResult<Self> {
-        let (write, read) = UnixStream::pair()?;
+        let (write, read) = pair()?;
         write.set_nonblocking(true)?;
         read.set_nonblocking(true)?;
         Ok(Self { write, read })
+    }
+
+    /// The number that Python has for the socket to watch.
+    fn number(&self) -> i64 {
+        #[cfg(unix)]
+        return self.read.as_raw_fd().into();
+        #[cfg(windows)]
+        return i64::try_from(self.read.as_raw_socket()).unwrap_or(-1);
+    }
+}
+
+/// Two sockets that are connected to each other.
+#[cfg(unix)]
+fn pair() -> io::Result<(Stream, Stream)> {
+    Stream::pair()
+}
+
+/// Two sockets that are connected to each other. Windows connects only over the network, here that of this machine.
+#[cfg(windows)]
+fn pair() -> io::Result<(Stream, Stream)> {
+    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
+    let write = Stream::connect(listener.local_addr()?)?;
+    write.set_nodelay(true)?;
+    loop {
+        let (read, peer) = listener.accept()?;
+        // Any program of this machine can connect in between.
+        if peer == write.local_addr()? {
+            return Ok((write, read));
+        }
     }
 }
 
@@ -156,8 +190,8 @@ impl PyMailbox {
     }
 
     /// The descriptor that is readable when there are events.
-    fn fileno(&self) -> PyResult<i32> {
-        let descriptor = || self.mailbox.with_waker(|socket| socket.read.as_raw_fd());
+    fn fileno(&self) -> PyResult<i64> {
+        let descriptor = || self.mailbox.with_waker(|socket| socket.number());
         if let Some(descriptor) = descriptor() {
             return Ok(descriptor);
         }

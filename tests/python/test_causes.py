@@ -218,7 +218,7 @@ def test_what_was_caught_is_let_go_of() -> None:
     assert [ref for ref in known if ref() is not None] == []
 
 
-@pytest.mark.skipif(sys.platform == "win32", reason="there is no wheel for it")
+@pytest.mark.skipif(sys.platform == "win32", reason="its wheel has no worker")
 def test_a_worker_that_cannot_be_started() -> None:
     with Runtime(isolation="process", worker=__file__) as runtime:
         result = runtime.run_code_sync("export default 1")

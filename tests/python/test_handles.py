@@ -48,6 +48,21 @@ def test_a_run_succeeds_in_any_loop(new_loop: NewLoop) -> None:
     assert run_in(new_loop(), main()) == 42
 
 
+def test_a_loop_that_watches_no_sockets_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def main() -> None:
+        await run_code("export default 1")
+
+    def refuse(*_: object) -> None:
+        raise NotImplementedError
+
+    # As the default loop on Windows.
+    monkeypatch.setattr(asyncio.SelectorEventLoop, "add_reader", refuse)
+    message = r"a loop that can watch a socket, and \w+ cannot; asyncio\.SelectorEventLoop can"
+    for _ in range(2):
+        with pytest.raises(RuntimeError, match=message):
+            run_in(asyncio.SelectorEventLoop(), main())
+
+
 @in_loop
 async def test_awaited_again_it_is_the_same_result() -> None:
     handle = run_code("export default [1]")

@@ -101,14 +101,24 @@ class Bridge:
         """The loop. A thread without one gets a loop of its own at the first use."""
         if self.own_loop is None:
             # `poll` has no state in the kernel, as `epoll` has. So a child that a host function
-            # forks can close its copy of the loop without an effect on the parent.
-            self.own_loop = asyncio.SelectorEventLoop(selectors.PollSelector())
+            # forks can close its copy of the loop without an effect on the parent. Windows has no
+            # `poll`, and no forks.
+            selector = getattr(selectors, "PollSelector", selectors.SelectSelector)
+            self.own_loop = asyncio.SelectorEventLoop(selector())
         return self.own_loop
 
     def watch(self) -> None:
         """Has the loop watch the mailbox."""
-        self._watched = self.mailbox.fileno()
-        self.loop.add_reader(self._watched, self._on_readable)
+        watched = self.mailbox.fileno()
+        try:
+            self.loop.add_reader(watched, self._on_readable)
+        except NotImplementedError:
+            message = (
+                "isolane needs a loop that can watch a socket, and"
+                f" {type(self.loop).__name__} cannot; asyncio.SelectorEventLoop can"
+            )
+            raise RuntimeError(message) from None
+        self._watched = watched
         if self._pending:
             self.loop.call_soon(self._receive)
 

@@ -100,12 +100,18 @@ impl RuntimeOptions {
         let folder = self.worker_folder.clone().or_else(running).unwrap_or_default();
         let file = format!("{WORKER}{EXE_SUFFIX}");
         file_at(&folder.join(file)).ok_or_else(|| {
-            type_error(format!(
-                "isolation 'process' needs the executable {WORKER}, and there is none in {}; build or \
-                 install it, or name it with the option 'worker' or the environment variable \
-                 {WORKER_VARIABLE}",
+            // The packages for Windows have no such file, so nothing that a user installed wrongly is missing.
+            let (remedy, kind) = if cfg!(windows) {
+                ("the packages for Windows come without it. Build it from a clone", ErrorKind::Unavailable)
+            } else {
+                ("build or install it", ErrorKind::Type)
+            };
+            let message = format!(
+                "isolation 'process' needs the executable {WORKER}, and there is none in {}; {remedy}, or name \
+                 it with the option 'worker' or the environment variable {WORKER_VARIABLE}",
                 folder.display()
-            ))
+            );
+            Error::new(kind, message)
         })
     }
 

@@ -20,6 +20,7 @@ const OTHERS: &[&str] = &[
     "Callable",
     "FutureCallable",
     "Host",
+    "HELPERS_FILE",
     "LARGE_COLLECTION",
     "IntoOutput",
     "KEPT_THROWS",

@@ -138,9 +138,9 @@ fn they_keep_nobody_from_a_thread() {
         leave_behind(&runtime, ENDLESS);
         assert_eq!(answer(&runtime).status, Status::Success);
     }
-    let stats = runtime.stats();
-    assert_eq!(stats.stuck_threads, STUCK);
-    assert_eq!(stats.computing, 0);
+    assert_eq!(runtime.stats().stuck_threads, STUCK);
+    // The last run has settled, and gives its permit back then.
+    until(&runtime, |stats| stats.computing == 0);
 }
 
 #[cfg(target_os = "linux")]

@@ -101,6 +101,7 @@ fn names_are_completed_and_lines_come_back_in_the_next_session() {
     second.wait_for("> ");
     second.type_keys(&[".na\t", ENTER]);
     second.wait_for("const rowCount: number");
+    second.wait_for("> ");
     second.type_keys(&[CTRL_D]);
     assert_eq!(second.ended(), Some(0));
 }

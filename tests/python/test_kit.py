@@ -164,6 +164,19 @@ def test_the_host_has_the_same_as_code_has(runtime: Any) -> None:
         assert "declare const state" in kit.describe_sync()
 
 
+def test_a_promise_among_the_hosts_data_is_refused(runtime: Any) -> None:
+    async def later() -> int:
+        return 1
+
+    with Kit(runtime=runtime, state=True, secrets={}) as kit:
+        forgotten = later()
+        with pytest.raises(KitError, match="a promise has no JSON form; await it first"):
+            kit.state.set_sync("k", {"a": forgotten})
+        forgotten.close()
+        with pytest.raises(TypeError, match=r"^secrets\.A must be .*, got nothing$"):
+            kit.secrets.set("A", None)  # type: ignore[arg-type]
+
+
 def test_the_host_awaits_the_same(runtime: Any) -> None:
     async def main() -> None:
         async with Kit(runtime=runtime, state=True, db=True, libraries=True) as kit:

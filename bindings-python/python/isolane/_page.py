@@ -97,7 +97,12 @@ class PageDriver:
             number, kind, timeout_ms, fields = task
             work = self._answer(bridge, kind, timeout_ms, fields)
             if is_driven(bridge):
-                self._send(number, _finish(work, self.loop))
+                answer: _Answer = "failed", {"text": "the page was interrupted"}
+                try:
+                    answer = _finish(work, self.loop)
+                finally:
+                    # Such as a `KeyboardInterrupt`: later commands wait for an answer.
+                    self._send(number, answer)
             else:
                 running = asyncio.ensure_future(self._serve_later(number, timeout_ms, work))
                 self._tasks.add(running)

@@ -296,7 +296,8 @@ class KitSecrets:
 
     def set(self, name: str, secret: Secret | Mapping[str, Any]) -> None:
         """Gives a secret, or another one of that name."""
-        self._door.ask("secrets.set", name, dict(secret))
+        given = dict(secret) if isinstance(secret, Mapping) else secret
+        self._door.ask("secrets.set", name, given)
 
     def delete(self, name: str) -> bool:
         """Takes a secret away. Returns whether there was one. It stays redacted."""

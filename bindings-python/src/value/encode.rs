@@ -337,7 +337,12 @@ impl<'a, 'py> Encoder<'a, 'py> {
             self.function(value, name)?;
         } else if is_awaitable(value) {
             self.functions.count_reach();
-            let number: u32 = self.owner.call_method1("host_promise", (value,))?.extract()?;
+            // Arguments that nobody owns are data, and nothing settles a promise in them.
+            let number: u32 = if self.owner.is_none() {
+                0
+            } else {
+                self.owner.call_method1("host_promise", (value,))?.extract()?
+            };
             if let Some(function) = self.answers {
                 self.functions.answers(function, number, self.receiver());
             }
@@ -470,7 +475,7 @@ impl<'a, 'py> Encoder<'a, 'py> {
     }
 
     fn function(&mut self, function: &Bound<'py, PyAny>, name: Option<&str>) -> Written {
-        let own = if SANDBOX_FUNCTION.has(function)? {
+        let own = if !self.owner.is_none() && SANDBOX_FUNCTION.has(function)? {
             self.owner.call_method1("sandbox_number", (function,))?.extract::<Option<u32>>()?
         } else {
             None

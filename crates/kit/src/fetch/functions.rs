@@ -72,8 +72,8 @@ type Aborts = HashMap<(u64, u64), Aborting>;
 
 /// The abort of a request.
 enum Aborting {
-    /// It has not come; this ends the request.
-    Awaited(oneshot::Sender<()>),
+    /// It has not come; this ends the request, whose progress tells it at once.
+    Awaited(oneshot::Sender<()>, Progress),
     /// It came before the request began.
     Early,
 }
@@ -167,8 +167,11 @@ impl NativeFunction for Abort {
             let id = (run, id);
             let mut aborts = self.0.aborts();
             match aborts.remove(&id) {
-                // A request that is over has no receiver.
-                Some(Aborting::Awaited(request)) => drop(request.send(())),
+                Some(Aborting::Awaited(request, progress)) => {
+                    progress.give_up();
+                    // A request that is over has no receiver.
+                    let _ = request.send(());
+                }
                 None if aborts.len() >= MOST_EARLY => {}
                 Some(Aborting::Early) | None => drop(aborts.insert(id, Aborting::Early)),
             }
@@ -197,7 +200,7 @@ impl Shared {
         drop(call);
         let id = arguments.id.map(|id| (run, id));
         let request = arguments.into_request()?;
-        let mut given = GivenUp::new(self, id);
+        let mut given = GivenUp::new(self, id, progress);
         let answer = self.fetcher.request(request, &self.limits, room, progress);
         tokio::select! {
             biased;
@@ -215,14 +218,15 @@ struct GivenUp<'s> {
 }
 
 impl<'s> GivenUp<'s> {
-    fn new(shared: &'s Shared, id: Option<(u64, u64)>) -> Self {
+    fn new(shared: &'s Shared, id: Option<(u64, u64)>, progress: &Progress) -> Self {
         let abort = id.map(|id| {
             let (sender, abort) = oneshot::channel();
             let mut aborts = shared.aborts();
             if let Some(Aborting::Early) = aborts.remove(&id) {
+                progress.give_up();
                 let _ = sender.send(());
             } else {
-                aborts.insert(id, Aborting::Awaited(sender));
+                aborts.insert(id, Aborting::Awaited(sender, progress.clone()));
             }
             abort
         });

@@ -20,6 +20,7 @@ struct State {
     target: String,
     status: Option<StatusCode>,
     bytes: u64,
+    is_given_up: bool,
 }
 
 impl Progress {
@@ -42,6 +43,16 @@ impl Progress {
     #[must_use]
     pub fn total_bytes(&self) -> u64 {
         self.state().bytes
+    }
+
+    /// Whether the code has aborted the request, which may not have ended yet.
+    #[must_use]
+    pub fn is_given_up(&self) -> bool {
+        self.state().is_given_up
+    }
+
+    pub(super) fn give_up(&self) {
+        self.state().is_given_up = true;
     }
 
     pub(super) fn begin(&self, method: &str, url: &Url) {

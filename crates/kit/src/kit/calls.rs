@@ -78,8 +78,14 @@ struct Call {
 }
 
 impl Call {
-    fn aborted() -> Ended {
-        Ended { bytes: 0, error: Some("Aborted".to_owned()) }
+    /// The end of a call that the run's end cuts off. The code may have aborted its request before.
+    fn aborted(&self) -> Ended {
+        let error = if self.is_given_up() { "AbortError" } else { "Aborted" };
+        Ended { bytes: 0, error: Some(error.to_owned()) }
+    }
+
+    fn is_given_up(&self) -> bool {
+        matches!(&self.summary, Summary::Request(progress, _) if progress.is_given_up())
     }
 
     fn end(&mut self, ended: Ended) {
@@ -136,7 +142,7 @@ impl Calls {
     /// Nobody waits any more for the calls without an answer.
     pub(super) fn abort(&mut self) {
         for call in &mut self.list {
-            call.end(Call::aborted());
+            call.end(call.aborted());
         }
     }
 
@@ -163,7 +169,8 @@ impl Calls {
     /// whose promises go to the code as they are.
     pub(super) fn unanswered(&self) -> Vec<String> {
         let is_request = |call: &&Call| call.name == "fetch";
-        let open = self.list.iter().filter(|call| call.ended.is_none()).filter(is_request);
+        let open = self.list.iter().filter(|call| call.ended.is_none() && !call.is_given_up());
+        let open = open.filter(is_request);
         open.map(|call| format!("fetch was not awaited: {}", call.summary.text())).collect()
     }
 

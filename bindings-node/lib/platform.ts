@@ -107,5 +107,5 @@ function isInstalled(name: string): boolean {
 /** The first line of an error's message, without a full stop. */
 function text(error: unknown): string {
   const message = error instanceof Error ? error.message : String(error);
-  return message.split('\n')[0]!.replace(/\.$/, '');
+  return message.split(/\r?\n/)[0]!.replace(/\.$/, '');
 }

@@ -2,10 +2,10 @@
 //!
 //! In: the host's commands, and the source of each run, which names an act. Out: bytes.
 
-#[path = "double/cells.rs"]
+#[path = "cells.rs"]
 mod cells;
-#[cfg_attr(unix, path = "double/zygote.rs")]
-#[cfg_attr(windows, path = "double/worker.rs")]
+#[cfg_attr(unix, path = "zygote.rs")]
+#[cfg_attr(windows, path = "worker.rs")]
 mod played;
 
 use std::{
@@ -18,7 +18,7 @@ use std::{
 use played::Stream;
 pub(crate) use played::play;
 
-/// Kinds of a worker's frames, by number, as in `core/src/protocol/messages.rs`.
+/// Kinds of a worker's frames, by number, as in `core/src/protocol/messages/mod.rs`.
 const CALL: u8 = 1;
 const START: u8 = 2;
 const REPORT: u8 = 3;

@@ -3,8 +3,8 @@
 //! Out: launchers, their zygotes, and the workers of these; or workers alone, where the zygote is a thread.
 //! A test that looks at them is [`alone`].
 
-#[cfg_attr(unix, path = "family/unix.rs")]
-#[cfg_attr(windows, path = "family/windows.rs")]
+#[cfg_attr(unix, path = "unix.rs")]
+#[cfg_attr(windows, path = "windows.rs")]
 mod system;
 
 use std::{

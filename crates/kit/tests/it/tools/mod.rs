@@ -23,9 +23,9 @@ static RUNTIME: LazyLock<Runtime> =
 fn every_case_of_the_tables() {
     let server = Server::start();
     let tables = [
-        include_str!("../cases/tools.md"),
-        include_str!("../cases/exfiltration.md"),
-        include_str!("../cases/fetch.md"),
+        include_str!("../../cases/tools.md"),
+        include_str!("../../cases/exfiltration.md"),
+        include_str!("../../cases/fetch.md"),
     ];
     let cases: Vec<_> = tables.iter().flat_map(|table| cases(&server.filled(table))).collect();
     assert!(cases.len() >= 260, "{} cases", cases.len());

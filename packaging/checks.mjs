@@ -21,7 +21,7 @@ export const GLIBC = '2.17';
 const SYSTEM = {
   elf: /^(lib(c|m|dl|rt|pthread|util)\.so\.\d+|libgcc_s\.so\.1|ld-linux-[\w-]+\.so\.\d+|libc\.musl-\w+\.so\.1|libc\.so)$/,
   // Those of Windows 10, its C library among them, and the stable interface of a Python.
-  pe: /^((advapi32|bcrypt|bcryptprimitives|crypt32|iphlpapi|kernel32|ntdll|ole32|oleaut32|psapi|secur32|shell32|user32|userenv|ws2_32|python3)\.dll|api-ms-win-[\w-]+\.dll)$/i,
+  pe: /^((advapi32|bcrypt|bcryptprimitives|crypt32|gdi32|iphlpapi|kernel32|ncrypt|ntdll|ole32|oleaut32|psapi|secur32|shell32|user32|userenv|ws2_32|python3)\.dll|api-ms-win-[\w-]+\.dll)$/i,
   'mach-o': /^\/usr\/lib\/lib(System\.B|iconv\.2|charset\.1|objc\.A)\.dylib$|^\/System\/Library\/Frameworks\//,
 };
 /** The name by which a program enters a library for Windows. Rust's list has no other. */

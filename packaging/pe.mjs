@@ -34,7 +34,7 @@ export function needs(path) {
     return address === 0 ? [] : names(bytes, sections, place(sections, address), size, name);
   });
   const windows = `${bytes.readUInt16LE(optional + OPTIONAL.major)}.${bytes.readUInt16LE(optional + OPTIONAL.minor)}`;
-  const exports = bytes.readUInt32LE(optional + OPTIONAL.directories + 8 * EXPORTS.directory);
+  const exports = bytes.readUInt32LE(optional + OPTIONAL.directories + 4 + 8 * EXPORTS.directory);
   return { libraries, windows, exported: exports === 0 ? [] : exportedNames(bytes, sections, place(sections, exports)) };
 }
 

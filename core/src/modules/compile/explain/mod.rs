@@ -1,185 +1,61 @@
-//! The expressions that a failure may be about.
+//! Answers about a module that is compiled: for errors and warnings alone.
 //!
-//! In: a module, the engine's description of a failure, and the places around it. Out: the expressions of that kind
-//! there, the likeliest first, as plain data: their place, their text, and how their values are found among the variables
-//! of the function. The engine's messages name no expression, and its places are those of the last name before the
-//! failure. Parses the text once more, so it is for errors alone.
+//! In: a module, and places or failures that the engine reports. Out: the expressions, calls, loops and ends that they are
+//! about. Each answer parses the text once more (`again`).
 
-mod operands;
-mod search;
+mod again;
+pub(crate) mod call_site;
+mod candidates;
+mod default_export;
+pub(crate) mod ending;
+mod immediate;
+mod loops;
+mod regexps;
 
-use oxc_allocator::Allocator;
-use oxc_ast::ast::Program;
-use oxc_semantic::{Scoping, SemanticBuilder};
-
-pub(crate) use self::operands::{Key, Literal, Operand, Root};
-use self::search::{Places, Search};
-use super::{cell, line_terminators, lines::Lines, module::CompiledModule, with_stack_for};
+pub(crate) use self::{
+    again::LONGEST,
+    candidates::{Act, Candidate, Declared, Failure, Key, Literal, Operand, Question, Root},
+    regexps::RegularExpression,
+};
+use self::{call_site::Call, default_export::DefaultExport, ending::Ending};
+use super::module::CompiledModule;
 use crate::data::outcome::Position;
 
-/// Texts longer than this are not parsed again: that would take more than some milliseconds.
-pub(crate) const LONGEST: usize = 32 << 10;
-
-/// A failure, as the engine tells it.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Failure {
-    /// A value was called that is no function.
-    Call,
-    /// A class extends a value that is no constructor.
-    Extends,
-    /// A call failed, and the error does not say why yet: this crate made it, or the stack is full.
-    Untold,
-    /// A value was constructed that is no constructor.
-    Construct,
-    /// The builtin of that name refused its arguments, or its object.
-    Builtin(String),
-    /// A class was called without `new`.
-    ClassCall,
-    /// A property of `undefined` or `null` was read.
-    Read(String),
-    /// A property of `undefined` or `null` was written.
-    Write(String),
-    /// `undefined` or `null` was destructured.
-    Destructure,
-    /// A value was iterated that is not iterable.
-    Iterate,
-    /// A constant or a read-only property was assigned.
-    Assign(String),
-    /// A property was added to an object that takes none, or written that has only a getter.
-    Extend,
-    /// A bigint and a number met in one operation.
-    Mix,
-    /// A value was converted to a text or a number that cannot be.
-    Convert,
-    /// A bigint was shifted to the right as if it had no sign.
-    Shift,
-    /// A property of `undefined` or `null` was read and written, by a key that is no text yet.
-    Change,
-    /// `in` or `instanceof` has a value on its right that it cannot have.
-    Relation,
-    /// A property was deleted that must stay.
-    Delete,
-    /// A property of a primitive value was written.
-    Primitive,
-    /// A name was used that is not declared there.
-    Name(String),
-    /// A name was used before its declaration was reached, or `this` before `super()`.
-    Uninitialized(String),
-    /// A function waits for ever.
-    Wait,
-    /// An `import()` of that specifier failed.
-    Import(String),
-}
-
-impl Failure {
-    /// Whether the last place that the engine notes before the failure is that of the expression: it notes the place of every
-    /// call.
-    fn is_noted(&self) -> bool {
-        matches!(
-            self,
-            Self::Call | Self::Construct | Self::ClassCall | Self::Builtin(_) | Self::Untold
-        )
+impl CompiledModule {
+    /// The regular expressions of the text, in source order. Parses the text again: for errors alone.
+    pub(crate) fn regular_expressions(&self) -> Vec<RegularExpression> {
+        regexps::find(self)
     }
-}
 
-/// The question, in positions of the original text.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Question {
-    pub(crate) failure: Failure,
-    /// The start of the function that failed, as the engine gives it: `search/functions.rs` says what it means. There is
-    /// none for the function that makes the fields of a class.
-    pub(crate) function: Option<Position>,
-    /// The last place that the engine noted before the failure.
-    pub(crate) before: Position,
-    /// The next place that it noted after the failure.
-    pub(crate) after: Option<Position>,
-}
-
-/// An expression that may have failed.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Candidate {
-    pub(crate) position: Position,
-    pub(crate) act: Act,
-}
-
-/// The operation that failed, with its operands.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Act {
-    /// The call or construction of a value, with its first two arguments.
-    Call { callee: Operand, arguments: [Option<Operand>; 2], constructs: bool },
-    /// The reading or writing of a property; the key is only known where it is written in the text.
-    Member { object: Operand, key: Option<String> },
-    /// A pattern, with its first key, and the value that it takes apart.
-    Pattern { source: Option<Operand>, key: Option<String> },
-    /// An iteration.
-    Iteration { value: Option<Operand> },
-    /// The assignment of a variable, or of a name that is not declared in the text.
-    Variable { declared: bool, imported: bool },
-    /// An `await`.
-    Wait,
-    /// An `import()`, and whether the specifier is written in the text.
-    Import { written: bool },
-    /// The conversion of a value.
-    Conversion { value: Operand },
-    /// An operation with two operands.
-    Binary { left: Operand, right: Operand },
-    /// A name that is read or assigned, with a declaration of it, and the name declared for that place that is nearly the
-    /// same.
-    Name { assigned: bool, declared: Option<Declared>, meant: Option<String> },
-}
-
-/// A declaration in the text.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Declared {
-    /// On that line.
-    Line(u32),
-    /// As a type.
-    Type,
-    /// For the type checker alone: `declare`, a signature, an imported type.
-    Alone,
-    /// As no name: the text has an entity of HTML there, as in `i &lt; 3`.
-    Entity,
-    /// By an import of that specifier.
-    Import(String),
-}
-
-/// The expressions of `module` that may have failed, for each question, the likeliest first.
-pub(super) fn find(module: &CompiledModule, questions: &[Question]) -> Vec<Vec<Candidate>> {
-    let (text, typescript) = (module.text(), module.typescript);
-    if text.len() > LONGEST {
-        return Vec::new();
+    /// The default export, as far as the text shows it. Parses the text again: for errors alone.
+    pub(crate) fn default_export(&self) -> DefaultExport {
+        default_export::find(self)
     }
-    let found = with_stack_for(text, typescript, |_| {
-        let allocator = Allocator::default();
-        let program = cell::parse_again(module, &allocator);
-        let line_terminators = line_terminators::find(&program);
-        let mut lines = Lines::new(text, &line_terminators);
-        let scoping = SemanticBuilder::new().build(&program).semantic.into_scoping();
-        let answer = |question| answer(question, &program, &scoping, &mut lines);
-        questions.iter().map(answer).map(Option::unwrap_or_default).collect()
-    });
-    found.unwrap_or_default()
-}
 
-fn answer(
-    question: &Question,
-    program: &Program<'_>,
-    scoping: &Scoping,
-    lines: &mut Lines<'_>,
-) -> Option<Vec<Candidate>> {
-    let mut offset =
-        |place: Position| u32::try_from(lines.utf16_offset(place.line, place.column)?).ok();
-    let before = offset(question.before)?;
-    let after = question.after.and_then(&mut offset).filter(|after| *after > before);
-    let function = question.function.and_then(offset);
-    let places = Places { function, before, after };
-    let candidates = Search::new(program, scoping, &question.failure, places).candidates(program);
-    let place = |(at, mut act): (u32, Act)| {
-        if let Act::Name { declared: Some(Declared::Line(place)), .. } = &mut act {
-            // The search gives the offset.
-            *place = lines.position(*place as usize).line;
-        }
-        Candidate { position: lines.position(at as usize), act }
-    };
-    Some(candidates.into_iter().map(place).collect())
+    /// The end of the module, of which the run selects the export of that name. Parses the text again: for errors alone.
+    pub(crate) fn ending(&self, export: &str) -> Ending {
+        ending::find(self, export)
+    }
+
+    /// The start of the loop that a backward jump between two places leads to. Parses the text again: for runs that are
+    /// ended alone.
+    pub(crate) fn looped(&self, before: Position, after: Option<Position>) -> Option<Position> {
+        loops::find(self, before, after)
+    }
+
+    /// The expressions that each failure may be about. Parses the text again, once: for errors alone.
+    pub(crate) fn candidates(&self, questions: &[Question]) -> Vec<Vec<Candidate>> {
+        candidates::find(self, questions)
+    }
+
+    /// The position of each call, `None` where the given one stays. Parses the text again, once: for errors alone.
+    pub(crate) fn calls(&self, calls: &[Call]) -> Vec<Option<Position>> {
+        call_site::find(self, calls)
+    }
+
+    /// Whether the function around each place is called at once by a statement of its own. Parses the text again, once: for
+    /// warnings alone.
+    pub(crate) fn immediate(&self, places: &[Position]) -> Vec<bool> {
+        immediate::find(self, places)
+    }
 }

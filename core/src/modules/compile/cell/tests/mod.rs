@@ -1,6 +1,13 @@
 //! The code and the plans of cells, one rule after another.
 
-use super::*;
+use super::{plan::Declared, *};
+use crate::{
+    data::source::Language,
+    modules::compile::{
+        compile_cell,
+        module::{Code, Imported},
+    },
+};
 
 const LANGUAGES: [Language; 2] = [Language::JavaScript, Language::TypeScript];
 const OPENING: &str = "export default async($ip)=>{let $iv,$id;";
@@ -277,7 +284,8 @@ fn places_lead_back_to_the_source() {
     ] {
         for language in LANGUAGES {
             let module = cell(text, language).module;
-            let mut lines = crate::modules::compile::Lines::new(text, &module.line_terminators);
+            let mut lines =
+                crate::modules::compile::text::lines::Lines::new(text, &module.line_terminators);
             let wanted = lines.position(text.find("here").expect("there"));
             let Code::Edited(edited) = &module.code else { panic!("{text}") };
             let at = module.code().find("here").expect("it stays");
@@ -297,8 +305,8 @@ fn objects_are_parsed_again_as_objects() {
             crate::data::outcome::Position { line: 1, column }
         };
         let at = |part: &str| place(text.find(part).expect("there"));
-        let called = crate::modules::compile::call_site::Called::Function("v".to_owned());
-        let call = crate::modules::compile::call_site::Call { place: at("v()"), called };
+        let called = crate::modules::compile::explain::call_site::Called::Function("v".to_owned());
+        let call = crate::modules::compile::explain::call_site::Call { place: at("v()"), called };
         assert_eq!(module.calls(&[call]), [Some(at("v()"))]);
         assert_eq!(module.regular_expressions().len(), 1);
     }

@@ -6,8 +6,16 @@
 
 import { types } from 'node:util';
 
-import type { Encoder } from './encode.js';
+import type { Outbox } from './outbox.js';
 import { Tag, VIEW_KINDS } from './wire.js';
+
+/** Writes the nodes of the message. */
+interface NodeWriter extends Outbox {
+  /** Writes the tag of a node that may be referred to. */
+  tagged(tag: Tag): void;
+  /** Throws the SerializationError for the value that is written. */
+  refuse(what: string): never;
+}
 
 interface MovableView {
   readonly buffer: ArrayBufferLike;
@@ -32,14 +40,14 @@ const NOTHING = new Uint8Array(0);
 
 /** Collects the blobs of the message that an encoder writes. */
 export class Buffers {
-  private readonly out: Encoder;
+  private readonly out: NodeWriter;
   private blobs: Uint8Array[] = [];
   /** The length that each blob had when it was added. */
   private lengths: number[] = [];
   private whole = new Map<ArrayBufferLike, number>();
   private movable: MovableView[] = [];
 
-  constructor(out: Encoder) {
+  constructor(out: NodeWriter) {
     this.out = out;
   }
 

@@ -4,29 +4,46 @@
 // with the functions and promises of the session.
 
 import type { CellExecutionResult, CodeExecutionResult } from '../index.js';
-import { bridge, native } from './bridge.js';
+import { bridge, native } from './connection.js';
 import type { RunContext } from './current.js';
 import type { MessageReader } from './message-reader.js';
 import { Reports } from './reports.js';
 import { type Resolve, Run } from './run.js';
 import { Sandbox } from './sandbox.js';
 import { named } from './session-promises.js';
-import type { SessionSandbox } from './session-sandbox.js';
 import { CellThrows, type Throws } from './throws.js';
 import { REPORT_SINK } from './wire.js';
+
+/** The sandbox of the session of a cell. */
+export interface CellSandbox extends Sandbox {
+  /** The sink for reports of all cells. */
+  readonly sink: Function | undefined;
+  /** The place of the latest cell in the order of their calls. */
+  readonly latest: number;
+  /** Whether a cell has not settled. */
+  readonly isBusy: boolean;
+  /** The context of the call between cells that runs. */
+  readonly context: RunContext | undefined;
+  /** Takes a cell that has started, and returns its place in the order of cells. */
+  begins(): number;
+  /** The cell at that place has settled. */
+  settles(cell: number, result: CellExecutionResult): void;
+  /** Takes the context of a cell at that place, which is done, or of a call between cells. */
+  keeps(context: RunContext, place: number): void;
+}
 
 /** In place of the sandbox of a cell that has settled, whose caller may keep it without the session. */
 const NONE = new Sandbox(null);
 NONE.abandon();
 
 export class Cell extends Run {
-  declare sandbox: SessionSandbox;
+  declare sandbox: CellSandbox;
   private cell = 0;
   private madeThrows: Throws | undefined;
   /** Starts of host functions that came after `terminate`. Whether the cell is undone shows at its end. */
   private late: (() => void)[] = [];
 
-  constructor(sandbox: SessionSandbox, sink: Function | undefined, reports: Reports, resolve: Resolve) {
+  constructor(sandbox: CellSandbox, sink: Function | undefined, reports: Reports, resolve: Resolve) {
     super(sandbox, sink ?? sandbox.sink, reports, resolve);
   }
 
@@ -74,7 +91,7 @@ export class Cell extends Run {
   }
 
   /** Its calls belong to the session, unless the session is as if the cell had not been. */
-  protected override leave(context: RunContext, result: CodeExecutionResult, sandbox: SessionSandbox): void {
+  protected override leave(context: RunContext, result: CodeExecutionResult, sandbox: CellSandbox): void {
     const { session, error } = result as CellExecutionResult;
     if (session !== 'kept') context.abort(`the cell was ended: ${error?.message ?? session}`);
     else sandbox.keeps(context, this.cell);
@@ -90,10 +107,10 @@ export class Cell extends Run {
 
 /** Receives the events of a session outside of its caller's cells. */
 export class Between extends Run {
-  declare sandbox: SessionSandbox;
+  declare sandbox: CellSandbox;
   private readonly sessionSink: Function | undefined;
 
-  constructor(sandbox: SessionSandbox) {
+  constructor(sandbox: CellSandbox) {
     super(sandbox, undefined, new Reports(), undefined);
     this.sessionSink = sandbox.sink;
   }

@@ -3,8 +3,8 @@
 // In: a value or a thrown value. Out: a message, in every case. If the value cannot be cloned, the message
 // holds the SerializationError, and the sandbox throws that.
 
-import { borrowEncoder, returnEncoder } from './bridge.js';
 import type { Encoder, Numbering } from './encode.js';
+import { borrowEncoder, returnEncoder } from './encoders.js';
 import { notCloneable } from './serialization-error.js';
 
 /** Hands a finished message to the native side. */

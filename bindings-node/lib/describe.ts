@@ -5,8 +5,9 @@
 
 import { inspect } from 'node:util';
 
-import { borrowEncoder, native, returnEncoder } from './bridge.js';
+import { native } from './connection.js';
 import type { Encoder, Numbering } from './encode.js';
+import { borrowEncoder, returnEncoder } from './encoders.js';
 import { misuse } from './misuse.js';
 import type { Misuse } from './native.js';
 import { object, option, refuseUnknownNames, wrongType } from './options.js';

@@ -5,14 +5,16 @@
 // all messages.
 
 import type { AbortSignalLike, CodeExecution } from '../index.js';
-import { attach, borrowEncoder, bridge, folder, native, onAnswer, returnEncoder } from './bridge.js';
+import { bridge, folder, native } from './connection.js';
 import type { Encoder, Numbering } from './encode.js';
-import { reasonText } from './execution.js';
+import { borrowEncoder, returnEncoder } from './encoders.js';
+import { attach, onAnswer } from './events.js';
 import type { HostSessions } from './host-sessions.js';
 import { MessageReader } from './message-reader.js';
 import { misuse } from './misuse.js';
 import type { Misuse, NativeSystem } from './native.js';
 import { type RunOptions, readSignal, wrongType } from './options.js';
+import { reasonText } from './reason.js';
 import { Reports } from './reports.js';
 import { Run } from './run.js';
 import { type Begin, launch } from './run-code.js';

@@ -4,11 +4,9 @@
 // never rejects: the outcome of any run is a result with a status.
 
 import type { CodeExecutionResult } from '../index.js';
+import { reasonText } from './reason.js';
 import type { Reports } from './reports.js';
 import type { Run } from './run.js';
-
-// The core cuts longer reasons, so more text is not copied.
-const REASON_UNITS = 20_000;
 
 export class Execution<Result extends CodeExecutionResult = CodeExecutionResult> implements PromiseLike<Result> {
   readonly #run: Run;
@@ -55,14 +53,5 @@ export class Execution<Result extends CodeExecutionResult = CodeExecutionResult>
 
   get [Symbol.toStringTag](): string {
     return this.#tag;
-  }
-}
-
-/** Any reason as text; the type of one that throws when it is converted. */
-export function reasonText(reason: unknown): string {
-  try {
-    return String(reason).slice(0, REASON_UNITS);
-  } catch {
-    return `a reason of type ${typeof reason}`;
   }
 }

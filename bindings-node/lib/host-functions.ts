@@ -5,7 +5,7 @@
 
 import { types } from 'node:util';
 
-import { bridge, native } from './bridge.js';
+import { bridge, native } from './connection.js';
 import type { NativeFunction, NativeTable } from './native.js';
 import { ASYNC_FUNCTION, REPORT_SINK } from './wire.js';
 

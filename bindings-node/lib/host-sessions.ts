@@ -3,8 +3,10 @@
 // In: the options of sessions as the caller wrote them, and the numbers of sessions and cells that a call has begun. Out:
 // the request of all sessions, which is written once; and the receivers of their events.
 
-import { attach, borrowEncoder, native, returnEncoder } from './bridge.js';
 import { Cell } from './cell.js';
+import { native } from './connection.js';
+import { borrowEncoder, returnEncoder } from './encoders.js';
+import { attach } from './events.js';
 import type { NativeHostSessions } from './native.js';
 import { type Bag, option } from './options.js';
 import { Reports } from './reports.js';

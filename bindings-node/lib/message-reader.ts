@@ -6,11 +6,22 @@
 
 import { Buffer } from 'node:buffer';
 
-import { bridge, native, resumeEvents } from './bridge.js';
-import { Decoder, NO_BLOBS, PAUSED, type Blobs } from './decode.js';
-import type { Run } from './run.js';
+import { bridge, native, resumeEvents } from './connection.js';
+import { Decoder, NO_BLOBS, PAUSED, type Blobs, type Owners } from './decode.js';
 import { start, type Work } from './slices.js';
 import { LARGE } from './wire.js';
+
+/** The run that receives a message: the owner of the functions and promises in it. */
+export interface Recipient extends Owners {
+  /** The native side's number of the run. */
+  readonly number: number;
+  /** Whether the caller has ended it, so that nothing needs its messages. */
+  readonly isTerminated: boolean;
+  /** Counts the bytes of messages from the sandbox. */
+  readonly throws: { received(bytes: number): void };
+  /** The error for anything that needs the running run after its end. */
+  ended(): Error;
+}
 
 /** Takes the value of a message, or the error of reading it if not `ok`. Must not throw. */
 export type Done = (ok: boolean, value: unknown) => void;
@@ -41,7 +52,7 @@ export class MessageReader extends Decoder {
   }
 
   /** Reads the next message, which is not a large one: its length, the number of its blobs, its nodes. */
-  next(run: Run, root: string, asText = false): unknown {
+  next(run: Recipient, root: string, asText = false): unknown {
     const { length, blobs } = this.head();
     const end = this.at + length;
     try {
@@ -53,13 +64,13 @@ export class MessageReader extends Decoder {
   }
 
   /** Returns the next message, which is a large one, for the caller to read. */
-  large(run: Run, root: string, asText = false): LargeMessage {
+  large(run: Recipient, root: string, asText = false): LargeMessage {
     this.at += 4;
     return new LargeMessage(this.u32(), run, root, asText);
   }
 
   /** Reads the next message of an event, whatever its size. The run's next events come after `done`. */
-  read(run: Run, root: string, done: Done): void {
+  read(run: Recipient, root: string, done: Done): void {
     if (this.isLarge) {
       run.throws.received(Infinity);
       start(new Reading(this.large(run, root), run, done));
@@ -80,7 +91,7 @@ export class MessageReader extends Decoder {
   }
 
   /** Skips the next message of an event. */
-  skip(run: Run): void {
+  skip(run: Recipient): void {
     if (this.isLarge) {
       this.large(run, '').drop();
       resumeEvents(run.number);
@@ -102,12 +113,12 @@ export class MessageReader extends Decoder {
 /** A message that is read in slices. */
 export class LargeMessage {
   private readonly number: number;
-  private readonly run: Run;
+  private readonly run: Recipient;
   private readonly root: string;
   private readonly asText: boolean;
   private decoder: Decoder | undefined;
 
-  constructor(number: number, run: Run, root: string, asText: boolean) {
+  constructor(number: number, run: Recipient, root: string, asText: boolean) {
     this.number = number;
     this.run = run;
     this.root = root;
@@ -143,10 +154,10 @@ export class LargeMessage {
 /** The reading of an event's large message. */
 class Reading implements Work {
   private readonly message: LargeMessage;
-  private readonly run: Run;
+  private readonly run: Recipient;
   private readonly done: Done;
 
-  constructor(message: LargeMessage, run: Run, done: Done) {
+  constructor(message: LargeMessage, run: Recipient, done: Done) {
     this.message = message;
     this.run = run;
     this.done = done;

@@ -3,7 +3,7 @@
 // In: the name of a function of the kit. Out: an object that crosses as a function; its calls never reach
 // JavaScript. The encoder accepts only objects that were made here.
 
-import { native } from './bridge.js';
+import { native } from './connection.js';
 import type { NativeFunction } from './native.js';
 
 const known = new WeakSet<object>();

@@ -5,10 +5,10 @@
 
 import type { Available, ExecuteOptions, Stats, Tool, ToolResult } from '../notebook.js';
 import { Door, DoorCall } from './door.js';
-import { reasonText } from './execution.js';
 import { Kit, keyOf } from './kit.js';
 import { withPath } from './notebook/misuse.js';
 import { object, option, readSignal } from './options.js';
+import { reasonText } from './reason.js';
 import { Runtime } from './runtime.js';
 
 export { renderCall, renderHtml, renderTerminal, toIpynb } from './notebook/render.js';

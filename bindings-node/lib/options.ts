@@ -8,7 +8,7 @@
 import { types } from 'node:util';
 
 import type { AbortSignalLike } from '../index.js';
-import { native } from './bridge.js';
+import { native } from './connection.js';
 import type { Encoder, Numbering } from './encode.js';
 import { describe, isBuiltIn } from './kind.js';
 import { misuse } from './misuse.js';

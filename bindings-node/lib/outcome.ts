@@ -5,19 +5,25 @@
 // absent. The core words all messages.
 
 import type { CellExecutionResult, CodeExecutionError, CodeExecutionLog, CodeExecutionResult } from '../index.js';
-import { bridge, native } from './bridge.js';
+import { bridge, native } from './connection.js';
 import { PAUSED } from './decode.js';
 import { now } from './event-loop.js';
-import { MessageReader, type LargeMessage } from './message-reader.js';
+import { MessageReader, type LargeMessage, type Recipient } from './message-reader.js';
 import { systemError } from './misuse.js';
 import type { Reports } from './reports.js';
-import type { Run } from './run.js';
 import type { Work } from './slices.js';
+import type { Throws } from './throws.js';
 import { CauseKind, CellOutcomeFlag, ErrorFlag, OutcomeFlag } from './wire.js';
+
+/** The run that has settled. */
+interface Settled extends Recipient {
+  /** The values that its host functions threw, for the cause of an error. */
+  readonly throws: Throws;
+}
 
 /** Reads an outcome and passes it to `done`: nearly always at once, and in slices if it is long. */
 export class OutcomeReading implements Work {
-  private readonly run: Run;
+  private readonly run: Settled;
   private readonly reports: Reports;
   private readonly done: (result: CodeExecutionResult) => void;
   private readonly steps: Generator<LargeMessage | undefined, CodeExecutionResult, unknown>;
@@ -30,7 +36,7 @@ export class OutcomeReading implements Work {
   private until = 0;
 
   /** `delivered` is the number of reports that went to the sink. `reports` receives the others. */
-  constructor(reader: MessageReader, run: Run, reports: Reports, delivered: number, done: (result: CodeExecutionResult) => void) {
+  constructor(reader: MessageReader, run: Settled, reports: Reports, delivered: number, done: (result: CodeExecutionResult) => void) {
     this.run = run;
     this.reports = reports;
     this.done = done;
@@ -169,7 +175,7 @@ function readCell(reader: MessageReader): CellPart {
  * Reads the cause into a property that is not enumerable, out of sight of copies, comparisons and printing. It is a
  * value of the host, of any kind.
  */
-function readCause(reader: MessageReader, run: Run, error: CodeExecutionError): void {
+function readCause(reader: MessageReader, run: Settled, error: CodeExecutionError): void {
   const kind = reader.u8() as CauseKind;
   const number = reader.f64();
   let value: unknown;
@@ -188,7 +194,7 @@ function named(failure: unknown): CodeExecutionError {
   return { name, message };
 }
 
-function readError(reader: MessageReader, run: Run): CodeExecutionError {
+function readError(reader: MessageReader, run: Settled): CodeExecutionError {
   const error: CodeExecutionError = { name: reader.text(), message: reader.text() };
   const has = reader.u8();
   if (has & ErrorFlag.Stack) error.stack = reader.text();

@@ -4,13 +4,13 @@
 // settle inside; and promises for the sandbox's numbers. A sandbox promise that rejects without a handler does not
 // end the process. A promise of the host that is pending at the end of the sandbox keeps nothing of it alive.
 
-import { bridge, native } from './bridge.js';
 import { complete } from './completion.js';
+import { bridge, native } from './connection.js';
 import { NO_FUNCTION } from './encode.js';
 import { setImmediate } from './event-loop.js';
 import { keyed } from './keyed.js';
-import type { Sandbox } from './sandbox.js';
 import { ignore } from './sandbox-functions.js';
+import type { SandboxState } from './sandbox-state.js';
 import { forEach } from './slices.js';
 
 /** A promise of the sandbox that has not settled. */
@@ -24,7 +24,7 @@ interface Waiting {
 
 /** The promises of one sandbox, in both directions. */
 export class Promises {
-  protected readonly sandbox: Sandbox;
+  protected readonly sandbox: SandboxState;
   /** Watchers of own promises that have not settled. */
   private watchers = new Set<Watcher>();
   private theirs = new Map<number, Waiting>();
@@ -36,7 +36,7 @@ export class Promises {
   private readonly sent = new WeakSet<Promise<unknown>>();
   protected given = 0;
 
-  constructor(sandbox: Sandbox) {
+  constructor(sandbox: SandboxState) {
     this.sandbox = sandbox;
   }
 

@@ -4,8 +4,7 @@
 // show the same object. A value that this host cannot represent is not part of the reports: the sink's call throws
 // its error inside the sandbox.
 
-import type { MessageReader } from './message-reader.js';
-import type { Run } from './run.js';
+import type { MessageReader, Recipient } from './message-reader.js';
 
 type Entry = { readonly value: unknown } | { readonly failure: unknown };
 
@@ -23,7 +22,7 @@ export class Reports {
   }
 
   /** Reads the next report, which is not a large message, and adds it. */
-  read(reader: MessageReader, run: Run): void {
+  read(reader: MessageReader, run: Recipient): void {
     try {
       this.add(true, reader.next(run, 'report'));
     } catch (failure) {

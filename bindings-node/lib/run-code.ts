@@ -3,8 +3,10 @@
 // In: a source and options. Out: a handle. Misuse throws before the run starts.
 
 import type { CodeExecution, CodeExecutionResult } from '../index.js';
-import { attach, borrowEncoder, bridge, native, returnEncoder } from './bridge.js';
+import { bridge, native } from './connection.js';
 import type { Encoder } from './encode.js';
+import { borrowEncoder, returnEncoder } from './encoders.js';
+import { attach } from './events.js';
 import { Execution } from './execution.js';
 import { misuse } from './misuse.js';
 import type { Misuse, NativeRuntime, NativeTable, Owner } from './native.js';

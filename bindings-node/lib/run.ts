@@ -7,13 +7,13 @@
 import { types } from 'node:util';
 
 import type { AbortSignalLike, CellExecutionResult, CodeExecutionResult } from '../index.js';
-import { bridge, native } from './bridge.js';
 import { complete } from './completion.js';
+import { bridge, native } from './connection.js';
 import { RunContext } from './current.js';
-import type { Owners } from './decode.js';
-import { reasonText } from './execution.js';
-import { MessageReader } from './message-reader.js';
+import type { EventHandler } from './events.js';
+import { MessageReader, type Recipient } from './message-reader.js';
 import { OutcomeReading } from './outcome.js';
+import { reasonText } from './reason.js';
 import { Reports } from './reports.js';
 import type { Sandbox } from './sandbox.js';
 import { unwatch, watch } from './signals.js';
@@ -27,7 +27,7 @@ const NO_REPORTS = new Reports();
 /** Receives the result of a run. */
 export type Resolve = (result: CodeExecutionResult) => void;
 
-export class Run implements Owners {
+export class Run implements EventHandler, Recipient {
   /** The native side's number of this run; 0 until the run has started. */
   number = 0;
   running = true;
@@ -74,12 +74,10 @@ export class Run implements Owners {
     this.context ??= new RunContext('isolane.run');
   }
 
-  /** Whether the caller has called `terminate`. */
   get isTerminated(): boolean {
     return this.terminating;
   }
 
-  /** The error for anything that needs the running run after its end. */
   ended(): Error {
     return this.sandbox.ended();
   }
@@ -129,7 +127,6 @@ export class Run implements Owners {
 
   // Events.
 
-  /** The sandbox called a host function and waits for the answer. `isOld`: the run may have settled since. */
   called(fn: number, call: number, reader: MessageReader, isOld: boolean): void {
     const number = this.throws.numberCall();
     if (fn === REPORT_SINK) {
@@ -147,7 +144,6 @@ export class Run implements Owners {
     });
   }
 
-  /** The sandbox called an asynchronous host function and continues. `isOld`: the run may have been ended since. */
   asyncCalled(fn: number, promise: number, reader: MessageReader, isOld: boolean): void {
     if ((isOld || this.terminating) && !this.startsCalls()) {
       reader.skip(this);
@@ -201,10 +197,13 @@ export class Run implements Owners {
     if (!reading.step(endOfSlice())) start(reading);
   }
 
-  /** A cell of a system has settled, whose result the native side keeps. */
   executed(session: CellExecutionResult['session']): void {
     // Of the result, a cell needs the effect on its session alone.
     this.finish({ session } as CellExecutionResult);
+  }
+
+  sessionEnded(): void {
+    this.sandbox.end();
   }
 
   /** Lets go of everything, because the run has not started. */

@@ -3,7 +3,8 @@
 // In: options. Out: a runtime beside the default one. The core checks the values of the options.
 
 import type { CodeExecution, CodeExecutionOptions, Stats } from '../index.js';
-import { bridge, folder, native, onAnswer } from './bridge.js';
+import { bridge, folder, native } from './connection.js';
+import { onAnswer } from './events.js';
 import { misuse } from './misuse.js';
 import type { Misuse, NativeRuntime } from './native.js';
 import { readRuntimeOptions } from './options.js';

@@ -4,11 +4,12 @@
 // that function is reachable. After its collection the sandbox receives a release and can free its own. A call
 // after the end of the sandbox rejects. A function keeps its sandbox; the registry of functions must not.
 
-import { borrowEncoder, bridge, native, returnEncoder } from './bridge.js';
+import { bridge, native } from './connection.js';
 import type { RunContext } from './current.js';
+import { borrowEncoder, returnEncoder } from './encoders.js';
 import { setImmediate } from './event-loop.js';
 import { keyed } from './keyed.js';
-import type { Sandbox } from './sandbox.js';
+import type { SandboxState } from './sandbox-state.js';
 import { forEach } from './slices.js';
 
 type SandboxFunction = (...args: unknown[]) => Promise<unknown>;
@@ -47,13 +48,13 @@ function releaseAll(): void {
 
 /** The functions of one sandbox that reached the host. */
 export class SandboxFunctions {
-  private readonly sandbox: Sandbox;
+  private readonly sandbox: SandboxState;
   private readonly self = new WeakRef(this);
   private readonly known = new Map<number, { ref: WeakRef<SandboxFunction>; entry: Entry }>();
   private calls = new Map<number, PendingCall>();
   private callsMade = 0;
 
-  constructor(sandbox: Sandbox) {
+  constructor(sandbox: SandboxState) {
     this.sandbox = sandbox;
   }
 

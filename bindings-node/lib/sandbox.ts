@@ -4,17 +4,16 @@
 // functions and promises of the host for the latter.
 
 import type { RunContext } from './current.js';
-import { NO_FUNCTION, type Numbering } from './encode.js';
+import { NO_FUNCTION } from './encode.js';
 import { HostFunctions } from './host-functions.js';
 import type { NativeFunction, Owner, NativeTable } from './native.js';
 import { Promises } from './promises.js';
 import { SandboxFunctions } from './sandbox-functions.js';
+import type { SandboxState } from './sandbox-state.js';
 import { Throws } from './throws.js';
 
-export class Sandbox implements Numbering {
-  /** The native side's number of the run or the session; 0 until that has started. */
+export class Sandbox implements SandboxState {
   number = 0;
-  /** Whether anything in it can be called. */
   running = true;
   private hasStarted = false;
   /** Kept while it is running. */
@@ -77,12 +76,10 @@ export class Sandbox implements Numbering {
     return this.hostFunctions.number(fn, name, this.receiver);
   }
 
-  /** The place of the cell that receives what crosses now; 0 for a run, or for the whole session. */
   get receiver(): number {
     return 0;
   }
 
-  /** Gives what crosses in `act` to the cell at that place. */
   gives<T>(_place: number, act: () => T): T {
     return act();
   }
@@ -104,15 +101,12 @@ export class Sandbox implements Numbering {
     return this.promises.number(promise, fn);
   }
 
-  /** Has the event loop wait for a call of one of its functions, if nothing else does, and returns the call's context. */
   holdForCall(): RunContext | undefined {
     return undefined;
   }
 
-  /** The event loop need not wait for that call any more. */
   releaseCall(_context: RunContext): void {}
 
-  /** The error for anything that needs a running sandbox after its end. */
   ended(): Error {
     return withoutStackObjects(new Error('the run has settled; nothing in its sandbox can be called any more'));
   }

@@ -6,7 +6,6 @@
 
 import type { AbortSignalLike } from '../index.js';
 import type { Encoder, Numbering } from './encode.js';
-import { reasonText } from './execution.js';
 import {
   type Bag,
   EMPTY,
@@ -25,6 +24,7 @@ import {
   writeModules,
   writeNames,
 } from './options.js';
+import { reasonText } from './reason.js';
 import { CellFlag, SessionFlag } from './wire.js';
 
 /** The options of a session, read but not yet written. */

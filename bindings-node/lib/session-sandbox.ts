@@ -5,9 +5,10 @@
 // nothing else does for long: when it is collected, the core frees the session.
 
 import type { CellExecutionResult } from '../index.js';
-import { attachSession, bridge, detachSession, native } from './bridge.js';
-import { Between } from './cell.js';
+import { Between, type CellSandbox } from './cell.js';
+import { bridge, native } from './connection.js';
 import { KeptContexts, RunContext } from './current.js';
+import { attachSession, detachSession } from './events.js';
 import { HostFunctions } from './host-functions.js';
 import type { Owner } from './native.js';
 import { SandboxFunctions } from './sandbox-functions.js';
@@ -22,8 +23,7 @@ const registry = new FinalizationRegistry<number>((number) => {
   native.dropSession(bridge, number);
 });
 
-export class SessionSandbox extends Sandbox {
-  /** The sink for reports of all cells. */
+export class SessionSandbox extends Sandbox implements CellSandbox {
   readonly sink: Function | undefined;
   /** Receives the events outside of the caller's cells. */
   private between: Between | undefined;
@@ -69,19 +69,16 @@ export class SessionSandbox extends Sandbox {
     registry.register(this, number, this);
   }
 
-  /** Whether a cell has not settled. */
   get isBusy(): boolean {
     return this.promises.inFlight > 0;
   }
 
-  /** Takes a cell that has started, and returns its place in the order of cells. */
   begins(): number {
     this.promises.begins();
     this.cells += 1;
     return this.cells;
   }
 
-  /** The cell at that place has settled. */
   settles(cell: number, { session }: CellExecutionResult): void {
     if (session === 'rolledBack') {
       this.lose((place) => place === cell, rolledBack);
@@ -91,7 +88,6 @@ export class SessionSandbox extends Sandbox {
     this.promises.settles();
   }
 
-  /** The place of the latest cell, for {@link reset}. */
   get latest(): number {
     return this.cells;
   }
@@ -118,7 +114,6 @@ export class SessionSandbox extends Sandbox {
     return copy;
   }
 
-  /** The context of the call between cells that runs. */
   get context(): RunContext | undefined {
     for (const oldest of this.calls) return oldest;
     return undefined;
@@ -144,7 +139,6 @@ export class SessionSandbox extends Sandbox {
     native.holdEventLoop(bridge, false);
   }
 
-  /** Takes the context of a cell at that place, which is done, or of a call between cells. */
   keeps(context: RunContext, place: number): void {
     if (this.running) this.contexts.keep(context, place);
     else context.abort('the session was closed');

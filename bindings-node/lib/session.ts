@@ -4,9 +4,11 @@
 // Misuse throws before a cell is queued. The core has the queue; it decides the order and the effect of each cell.
 
 import type { CellExecution, CellExecutionResult, SessionName } from '../index.js';
-import { attach, bridge, borrowEncoder, native, onAnswer, returnEncoder } from './bridge.js';
 import { Cell } from './cell.js';
+import { bridge, native } from './connection.js';
 import type { Encoder } from './encode.js';
+import { borrowEncoder, returnEncoder } from './encoders.js';
+import { attach, onAnswer } from './events.js';
 import { Execution } from './execution.js';
 import type { MessageReader } from './message-reader.js';
 import { misuse } from './misuse.js';

@@ -5,7 +5,7 @@
 
 import type { AbortSignalLike } from '../../index.js';
 import type { LoopEvent, LoopResult } from '../../executors.js';
-import { bridge, native } from '../bridge.js';
+import { bridge, native } from '../connection.js';
 import { clearTimeout, setTimeout } from '../event-loop.js';
 import type { Door } from '../door.js';
 import { unwatch, watch } from '../signals.js';

@@ -5,7 +5,7 @@
 
 import type { AbortSignalLike } from '../../index.js';
 import type { LoopEvent, LoopResult } from '../../executors.js';
-import { native } from '../bridge.js';
+import { native } from '../connection.js';
 import { Door } from '../door.js';
 import { misuse } from '../misuse.js';
 import { type Bag, EMPTY, object, option, optional, readSignal, refuseUnknownNames, wrongType } from '../options.js';

@@ -1,21 +1,29 @@
-// This thread's one connection to the core.
+// The events of this thread's runs.
 //
-// In: a wake-up from the native side, one for many events. Out: each event, handed to its run. This module
-// also lends out the encoders. No exception leaves it for the event loop: each run handles the errors of its
-// own callbacks.
+// In: a wake-up from the native side, one for many events. Out: each event, handed to its run. No exception leaves this
+// module for the event loop: each run handles the errors of its own callbacks.
 
-import { AsyncResource } from 'node:async_hooks';
 import { Buffer } from 'node:buffer';
-import { availableParallelism } from 'node:os';
 
 import type { CellExecutionResult } from '../index.js';
-import { Encoder } from './encode.js';
-import { setImmediate } from './event-loop.js';
+import { drain, expectEvent, pollAgain, pollForEvents, receiveWith } from './connection.js';
 import { MessageReader } from './message-reader.js';
-import { loadNative } from './native.js';
-import type { Run } from './run.js';
 import { beginTurn, isLong } from './slices.js';
-import { EventKind, MORE, STOP_POLLING } from './wire.js';
+import { EventKind, MORE } from './wire.js';
+
+/** Receives the events of a run, or those of a session outside of its cells. */
+export interface EventHandler {
+  /** The sandbox called a host function and waits for the answer. `isOld`: the run may have settled since. */
+  called(fn: number, call: number, reader: MessageReader, isOld: boolean): void;
+  /** The sandbox called an asynchronous host function and continues. `isOld`: the run may have been ended since. */
+  asyncCalled(fn: number, promise: number, reader: MessageReader, isOld: boolean): void;
+  functionSettled(call: number, ok: boolean, reader: MessageReader): void;
+  promiseSettled(promise: number, ok: boolean, reader: MessageReader): void;
+  settled(reader: MessageReader): void;
+  /** A cell of a system has settled, whose result the native side keeps. */
+  executed(session: CellExecutionResult['session']): void;
+  sessionEnded(): void;
+}
 
 /** Events that were drained together. */
 interface Batch {
@@ -29,47 +37,26 @@ interface Batch {
 }
 
 const INBOX_BYTES = 64 * 1024;
-// On one processor polling would only take time from the sandbox.
-const POLLS = availableParallelism() > 1;
 
-/** The asynchronous context in which this module was loaded. Polling has no context of any caller's. */
-const context = new AsyncResource('isolane.bridge');
-
-/** The addon and its folder. */
-export const { native, folder } = loadNative();
-export const bridge = native.openBridge(receive);
-
-const runs = new Map<number, Run>();
+const runs = new Map<number, EventHandler>();
 /** The receivers of events of sessions outside of their cells. A session that nobody holds may be collected. */
-const sessions = new Map<number, WeakRef<Run>>();
+const sessions = new Map<number, WeakRef<EventHandler>>();
 const asked = new Map<number, (reader: MessageReader) => void>();
-const idle: Encoder[] = [];
-let polling = false;
-/** Whether to poll once more, even if no event is expected. */
-let more = false;
-/** Whether polling for the expected event still pays off. */
-let paysOff = false;
-/** Whether an event is expected since the last drain, because the sandbox of a started host function continues. */
-let expecting = false;
 let inbox: Buffer | undefined = Buffer.allocUnsafeSlow(INBOX_BYTES);
 let requests = 0;
 /** Drained events that are left for the next turn of the event loop. */
 let interrupted: Batch | undefined;
 
+receiveWith(receive);
+
 /** Registers a run, so that it receives its events. */
-export function attach(number: number, run: Run): void {
+export function attach(number: number, run: EventHandler): void {
   runs.set(number, run);
   pollForEvents();
 }
 
-/** Resumes the events of a run after its large message has been read. */
-export function resumeEvents(number: number): void {
-  native.resume(bridge, number);
-  pollAgain();
-}
-
 /** Registers a session, so that it receives its events outside of cells. */
-export function attachSession(number: number, between: Run): void {
+export function attachSession(number: number, between: EventHandler): void {
   sessions.set(number, new WeakRef(between));
 }
 
@@ -85,46 +72,6 @@ export function onAnswer(done: (reader: MessageReader) => void): number {
   return requests;
 }
 
-/** Borrows an encoder for one message. A getter that runs meanwhile may borrow another one. */
-export function borrowEncoder(): Encoder {
-  return idle.pop() ?? new Encoder();
-}
-
-/** Gives an encoder back, which forgets its message: an idle one keeps no value of the caller's alive. */
-export function returnEncoder(encoder: Encoder): void {
-  encoder.forget();
-  if (idle.length < 4) idle.push(encoder);
-}
-
-/**
- * Polls in the next turns of the event loop, because an event is expected soon. Waking a sleeping thread costs
- * more than most answers take. The native side decides for how long to poll (`drain`).
- */
-function pollForEvents(): void {
-  if (POLLS) startPolling();
-}
-
-function startPolling(): void {
-  if (polling) return;
-  polling = true;
-  native.poll(bridge, true);
-  context.runInAsyncScope(setImmediate, undefined, poll);
-}
-
-function poll(): void {
-  more = false;
-  paysOff = false;
-  try {
-    receive();
-  } finally {
-    if (more || paysOff) setImmediate(poll);
-    else {
-      polling = false;
-      if (native.poll(bridge, false)) receive();
-    }
-  }
-}
-
 function receive(): void {
   beginTurn();
   const rest = interrupted;
@@ -138,10 +85,7 @@ function receive(): void {
   // A host function that runs the event loop itself calls this function again while the inbox is in use.
   const room = inbox;
   inbox = undefined;
-  const expected = expecting;
-  expecting = false;
-  const written = native.drain(bridge, room ?? Buffer.alloc(0), expected);
-  paysOff = written !== STOP_POLLING;
+  const written = drain(room ?? Buffer.alloc(0));
   if (typeof written !== 'number') {
     inbox = room;
     dispatch(open(new MessageReader(written), undefined));
@@ -191,13 +135,7 @@ function next(reader: MessageReader, isOld: boolean): void {
   reader.at = end;
 }
 
-/** Polls once more, after the other work of the event loop. */
-function pollAgain(): void {
-  more = true;
-  startPolling();
-}
-
-function deliver(run: Run, kind: EventKind, number: number, reader: MessageReader, isOld: boolean): void {
+function deliver(run: EventHandler, kind: EventKind, number: number, reader: MessageReader, isOld: boolean): void {
   switch (kind) {
     case EventKind.Call:
       run.called(reader.u32(), reader.u32(), reader, isOld);
@@ -205,8 +143,7 @@ function deliver(run: Run, kind: EventKind, number: number, reader: MessageReade
       return;
     case EventKind.Start:
       run.asyncCalled(reader.u32(), reader.u32(), reader, isOld);
-      expecting = true;
-      pollForEvents();
+      expectEvent();
       return;
     case EventKind.FunctionSettled:
       run.functionSettled(reader.u32(), reader.u8() === 1, reader);
@@ -215,14 +152,13 @@ function deliver(run: Run, kind: EventKind, number: number, reader: MessageReade
       run.promiseSettled(reader.u32(), reader.u8() === 1, reader);
       return;
     case EventKind.SessionEnded:
-      run.sandbox.end();
+      run.sessionEnded();
       return;
     case EventKind.Executed:
       runs.delete(number);
       run.executed(reader.text() as CellExecutionResult['session']);
       // The result of the call comes next.
-      expecting = true;
-      pollForEvents();
+      expectEvent();
       return;
     default:
       runs.delete(number);

@@ -16,8 +16,9 @@ import type {
 } from '../kit.js';
 import { Door } from './door.js';
 import { misuse } from './misuse.js';
-import { type Bag, object, option, readOptions, readToolOptions, wrongType } from './options.js';
+import { type Bag, object, option, wrongType } from './options.js';
 import { Page, type PageSource, kindOfSource } from './page.js';
+import { readOptions, readToolOptions } from './run-options.js';
 
 /** The key by which another system finds a kit. */
 export let keyOf: (kit: Kit) => string;

@@ -10,9 +10,10 @@ import { attach } from './events.js';
 import { Execution } from './execution.js';
 import { misuse } from './misuse.js';
 import type { Misuse, NativeRuntime, NativeTable, Owner } from './native.js';
-import { readOptions, type RunOptions, wrongType, writeRequest } from './options.js';
+import { wrongType } from './options.js';
 import { Reports } from './reports.js';
 import { Run } from './run.js';
+import { type RunOptions, readOptions, writeRequest } from './run-options.js';
 import { Sandbox } from './sandbox.js';
 
 /** Starts a run from its request. */

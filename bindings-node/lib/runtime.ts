@@ -7,7 +7,7 @@ import { bridge, folder, native } from './connection.js';
 import { onAnswer } from './events.js';
 import { misuse } from './misuse.js';
 import type { Misuse, NativeRuntime } from './native.js';
-import { readRuntimeOptions } from './options.js';
+import { readDeclared } from './options.js';
 import { start } from './run-code.js';
 import { type Session, openSession } from './session.js';
 
@@ -26,7 +26,7 @@ export class Runtime {
   readonly runCode: (source: string, options?: CodeExecutionOptions) => CodeExecution;
 
   constructor(options?: unknown) {
-    const opened = native.openRuntime(readRuntimeOptions(options), folder);
+    const opened = native.openRuntime(readDeclared('runtime', options), folder);
     if (Object.hasOwn(opened, 'message')) throw misuse(opened as Misuse);
     this.#native = opened as NativeRuntime;
     // Own, bound functions: the caller may detach them and call them as free functions.

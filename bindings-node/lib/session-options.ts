@@ -1,30 +1,13 @@
 // A caller's options of sessions, as the core's requests.
 //
 // In: the arguments of a session's methods. Out: frames, or a TypeError. The core checks the options and words the
-// errors. This module only checks their JavaScript types, as `options.ts` does for runs.
-
+// errors. This module only checks their JavaScript types, as `run-options.ts` does for runs.
 
 import type { AbortSignalLike } from '../index.js';
 import type { Encoder, Numbering } from './encode.js';
-import {
-  type Bag,
-  EMPTY,
-  type Imports,
-  NONE,
-  declaredOption,
-  isJavaScript,
-  object,
-  option,
-  optional,
-  readImports,
-  readSignal,
-  refuseUnknown,
-  wrongType,
-  writeInputs,
-  writeModules,
-  writeNames,
-} from './options.js';
+import { type Bag, EMPTY, NONE, declaredOption, object, option, optional, readSignal, refuseUnknown, wrongType } from './options.js';
 import { reasonText } from './reason.js';
+import { type Imports, isJavaScript, readImports, writeInputs, writeModules, writeNames } from './run-options.js';
 import { CellFlag, SessionFlag } from './wire.js';
 
 /** The options of a session, read but not yet written. */

@@ -231,7 +231,7 @@ pub fn ask_system<'env>(
 /// Starts a run of that kind, whose request the system amends, as [`start`](crate::bridge::start).
 ///
 /// # Errors
-/// When the frame is not one of `lib/options.ts`.
+/// When the frame is not one of `lib/run-options.ts`.
 #[napi(catch_unwind)]
 pub fn start_in_system(
     env: Env,

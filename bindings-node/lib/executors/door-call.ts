@@ -4,10 +4,10 @@
 // handed to the receivers of the context.
 
 import type { ExecutorErrorCode } from '../../executors.js';
-import type { Door, DoorCall } from '../door.js';
-import { clearTimeout, setTimeout } from '../event-loop.js';
-import { ignore } from '../sandbox-functions.js';
-import { unwatch, watch } from '../signals.js';
+import { clearTimeout, setTimeout } from '../addon/event-loop.js';
+import type { Door, DoorCall } from '../door/door.js';
+import { ignore } from '../run/sandbox-functions.js';
+import { unwatch, watch } from '../run/signals.js';
 import { type Context, ExecutorError } from './data.js';
 import { told } from './refusal.js';
 

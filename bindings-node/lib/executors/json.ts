@@ -4,9 +4,9 @@
 
 import { types } from 'node:util';
 
-import { describe, isBuiltIn } from '../kind.js';
-import { misuse } from '../misuse.js';
-import { option } from '../options.js';
+import { describe, isBuiltIn } from '../crossing/kind.js';
+import { misuse } from '../crossing/misuse.js';
+import { option } from '../crossing/options.js';
 import { told } from './refusal.js';
 
 /** The deepest nesting that the native side reads. */

@@ -3,12 +3,12 @@
 // In: the native side's news, which are events and questions, and the end. Out: events for one reader, and a result.
 // `questions.ts` answers the questions.
 
-import type { AbortSignalLike } from '../../index.js';
 import type { LoopEvent, LoopResult } from '../../executors.js';
-import { bridge, native } from '../connection.js';
-import { clearTimeout, setTimeout } from '../event-loop.js';
-import type { Door } from '../door.js';
-import { unwatch, watch } from '../signals.js';
+import type { AbortSignalLike } from '../../index.js';
+import { bridge, native } from '../addon/connection.js';
+import { clearTimeout, setTimeout } from '../addon/event-loop.js';
+import type { Door } from '../door/door.js';
+import { unwatch, watch } from '../run/signals.js';
 import { type FileOut, filesOf, resultOf } from './data.js';
 import { type InputOut, type Parties, Questions } from './questions.js';
 

@@ -3,16 +3,16 @@
 // In: a model, an executor and options; then a text or contents. Out: events as they happen, and one result. The loop
 // itself is native; `loop-run.ts` calls the model and the executor for it.
 
-import type { AbortSignalLike } from '../../index.js';
 import type { LoopEvent, LoopResult } from '../../executors.js';
-import { native } from '../connection.js';
-import { Door } from '../door.js';
-import { misuse } from '../misuse.js';
-import { type Bag, EMPTY, object, option, optional, readSignal, refuseUnknownNames, wrongType } from '../options.js';
+import type { AbortSignalLike } from '../../index.js';
+import { native } from '../addon/connection.js';
+import { misuse } from '../crossing/misuse.js';
+import { type Bag, EMPTY, object, option, optional, readSignal, refuseUnknownNames, wrongType } from '../crossing/options.js';
+import { Door } from '../door/door.js';
 import { fileIn, readFiles, wellFormed } from './data.js';
 import { json } from './json.js';
-import { LoopRun } from './loop-run.js';
 import { LibraryExecutor, type Traits } from './library.js';
+import { LoopRun } from './loop-run.js';
 import type { Parties } from './questions.js';
 
 const IN_JSON = {

@@ -5,7 +5,8 @@
 
 import type { Available, ExecuteOptions, Stats, Tool, ToolResult } from '../../notebook.js';
 import { object, option, readSignal } from '../crossing/options.js';
-import { Door, DoorCall } from '../door/door.js';
+import { CallSignals } from '../door/call-signals.js';
+import { Door, type DoorCall } from '../door/door.js';
 import { Kit, keyOf } from '../kit/kit.js';
 import { reasonText } from '../run/reason.js';
 import { Runtime } from '../session/runtime.js';
@@ -129,19 +130,10 @@ function withoutHandles(given: Readonly<Record<string, unknown>>): {
 function withSignals(given: Readonly<Record<string, unknown>>): Readonly<Record<string, unknown>> {
   const [tools, llm, agent] = [option(given, 'tools'), option(given, 'llm'), option(given, 'agent')];
   if (tools === undefined && llm === undefined && agent === undefined) return given;
-  const calls = new Map<number, AbortController>();
-  const call = async (number: number, act: (signal: AbortSignal) => unknown): Promise<unknown> => {
-    const controller = new AbortController();
-    calls.set(number, controller);
-    try {
-      return await act(controller.signal);
-    } finally {
-      calls.delete(number);
-    }
-  };
+  const calls = new CallSignals();
   const asTool = (function_: unknown, owner?: unknown): unknown => {
     if (typeof function_ !== 'function') return function_;
-    return (args: unknown, number: number) => call(number, (signal) => function_.call(owner, args, { signal }));
+    return (args: unknown, number: number) => calls.call(number, (signal) => function_.call(owner, args, { signal }));
   };
   const tool = (given: unknown): unknown => {
     if (typeof given !== 'object' || given === null || Array.isArray(given)) return asTool(given);
@@ -156,13 +148,13 @@ function withSignals(given: Readonly<Record<string, unknown>>): Readonly<Record<
     llm:
       typeof llm !== 'function'
         ? llm
-        : (prompt: string, options: object, number: number) => call(number, (signal) => llm(prompt, { ...options, signal })),
+        : (prompt: string, options: object, number: number) => calls.call(number, (signal) => llm(prompt, { ...options, signal })),
     agent:
       typeof agent !== 'function'
         ? agent
         : (prompt: string, { notebook, ...options }: { notebook: string }, number: number) =>
-            call(number, (signal) => agent(prompt, withNotebook({ ...options, signal }, notebook))),
-    $abort: (number: number): void => calls.get(number)?.abort(),
+            calls.call(number, (signal) => agent(prompt, withNotebook({ ...options, signal }, notebook))),
+    $abort: calls.abort,
   };
 }
 

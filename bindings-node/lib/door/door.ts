@@ -13,8 +13,8 @@ import { MessageReader } from '../crossing/message-reader.js';
 import { misuse } from '../crossing/misuse.js';
 import { readSignal, wrongType } from '../crossing/options.js';
 import { attach, onAnswer } from '../run/events.js';
+import { Handle } from '../run/handle.js';
 import type { RunOptions } from '../run/options.js';
-import { reasonText } from '../run/reason.js';
 import { Reports } from '../run/reports.js';
 import { type Begin, launch } from '../run/run-code.js';
 import { Run } from '../run/run.js';
@@ -41,41 +41,9 @@ const NUMBERING: Numbering = {
 };
 
 /** A call of a system: a promise of its value, which the caller can end. */
-export class DoorCall<Value = unknown> implements PromiseLike<Value> {
-  readonly #run: Run;
-  readonly #value: Promise<Value>;
-
+export class DoorCall<Value = unknown> extends Handle<Value> {
   constructor(run: Run, value: Promise<Value>) {
-    this.#run = run;
-    this.#value = value;
-  }
-
-  get running(): boolean {
-    return this.#run.running;
-  }
-
-  /** Ends the call, as its system does that; the first reason counts. */
-  terminate(reason?: unknown): void {
-    this.#run.terminate(reason === undefined ? undefined : reasonText(reason));
-  }
-
-  then<A = Value, B = never>(
-    onFulfilled?: ((value: Value) => A | PromiseLike<A>) | null,
-    onRejected?: ((reason: unknown) => B | PromiseLike<B>) | null,
-  ): Promise<A | B> {
-    return this.#value.then(onFulfilled, onRejected);
-  }
-
-  catch<B = never>(onRejected?: ((reason: unknown) => B | PromiseLike<B>) | null): Promise<Value | B> {
-    return this.#value.catch(onRejected);
-  }
-
-  finally(onFinally?: (() => void) | null): Promise<Value> {
-    return this.#value.finally(onFinally);
-  }
-
-  get [Symbol.toStringTag](): string {
-    return 'DoorCall';
+    super(run, value, 'DoorCall');
   }
 }
 

@@ -28,19 +28,19 @@ export type Done = (ok: boolean, value: unknown) => void;
 
 /** A reader of messages and their blobs. */
 export class MessageReader extends Decoder {
-  private readonly pile: readonly Uint8Array[] | undefined;
+  private readonly frameBlobs: readonly Uint8Array[] | undefined;
   private taken = 0;
 
   /** A reader of bytes that the native side just wrote. They begin with the number of their blobs. */
-  constructor(bytes: Uint8Array, pile?: readonly Uint8Array[]) {
+  constructor(bytes: Uint8Array, frameBlobs?: readonly Uint8Array[]) {
     super(Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength), 0);
     const count = this.u32();
-    this.pile = pile ?? (count === 0 ? undefined : native.blobs(bridge));
+    this.frameBlobs = frameBlobs ?? (count === 0 ? undefined : native.blobs(bridge));
   }
 
   /** The same reader on a copy of the bytes, for reading in a later turn. */
   copy(): MessageReader {
-    const copy = new MessageReader(Buffer.from(this.bytes), this.pile);
+    const copy = new MessageReader(Buffer.from(this.bytes), this.frameBlobs);
     copy.at = this.at;
     copy.taken = this.taken;
     return copy;
@@ -86,7 +86,7 @@ export class MessageReader extends Decoder {
       value = failure;
     }
     // Its nodes are few, or it would be a large one.
-    for (let at = before; at < this.taken; at += 1) run.throws.received(this.pile?.[at]?.byteLength ?? 0);
+    for (let at = before; at < this.taken; at += 1) run.throws.received(this.frameBlobs?.[at]?.byteLength ?? 0);
     done(ok, value);
   }
 
@@ -104,9 +104,9 @@ export class MessageReader extends Decoder {
   private head(): { length: number; blobs: Blobs } {
     const length = this.u32();
     const count = this.u32();
-    if (count === 0 || this.pile === undefined) return { length, blobs: NO_BLOBS };
+    if (count === 0 || this.frameBlobs === undefined) return { length, blobs: NO_BLOBS };
     this.taken += count;
-    return { length, blobs: { list: this.pile.slice(this.taken - count, this.taken), more: NO_BLOBS.more } };
+    return { length, blobs: { list: this.frameBlobs.slice(this.taken - count, this.taken), more: NO_BLOBS.more } };
   }
 }
 

@@ -110,7 +110,7 @@ export class Door {
   /** The answer of a method whose arguments are data. Misuse rejects it, too. */
   answer(method: string, args: readonly unknown[]): Promise<unknown> {
     return new Promise((resolve, reject) => {
-      // The owner of what is in the answer, which has no functions and no promises.
+      // The owner of the values in the answer: no functions and no promises are among them.
       const owner = new Run(new Sandbox(null), undefined, new Reports(), undefined);
       const request = onAnswer((reader) => {
         const isValue = reader.u8() === 1;

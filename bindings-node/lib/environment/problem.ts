@@ -1,6 +1,6 @@
 // Refusals of the process service.
 //
-// In: what a call rejected with. Out: an error with the code of the refusal.
+// In: the value that a call rejected with. Out: an error with the code of the refusal.
 
 /** A call that the process service refused. */
 export class ProcessError extends Error {

@@ -52,7 +52,7 @@ export class TypeScriptEnvironment {
   }
 }
 
-/** A method of an object as a function, or what the object has in its place. */
+/** A method of an object as a function; any other value as it is. */
 function method(bag: Bag, name: string): unknown {
   const value = option(bag, name);
   return typeof value === 'function' ? (...args: unknown[]) => Reflect.apply(value, bag, args) : value;

@@ -7,7 +7,7 @@ import type { BrowserProxy } from '../../kit.js';
 import { clearTimeout, setTimeout } from '../addon/event-loop.js';
 import type { Door } from '../door/door.js';
 
-/** A task of a run: its number, its kind, the time for it, and what its kind has. */
+/** A task of a run: its number, its kind, the time for it, and the fields of its kind. */
 type PageTask = [
   number: number,
   kind: 'navigate' | 'screenshot' | 'click' | 'type' | 'read' | 'evaluate' | 'close',
@@ -72,7 +72,7 @@ type Finder = (proxy: BrowserProxy) => Found | Promise<Found>;
 /** The place where a page comes from. */
 export type PageSource = Found | Finder;
 
-/** Says what a value is: a page, a context, a function that gives one, or nothing of these. */
+/** The kind of a value: a page, a context, a function that gives one, or nothing of these. */
 export function kindOfSource(value: unknown): 'page' | 'context' | 'function' | undefined {
   if (typeof value === 'function') return 'function';
   if (typeof value !== 'object' || value === null) return undefined;

@@ -31,7 +31,7 @@ interface Batch {
   /** The number of events that have not been delivered. */
   left: number;
   /** The inbox, if the events are in it. */
-  readonly room: Buffer | undefined;
+  readonly buffer: Buffer | undefined;
   /** Whether the batch is from an earlier turn: its runs may have been ended since. */
   isOld: boolean;
 }
@@ -56,8 +56,8 @@ export function attach(number: number, run: EventHandler): void {
 }
 
 /** Registers a session, so that it receives its events outside of cells. */
-export function attachSession(number: number, between: EventHandler): void {
-  sessions.set(number, new WeakRef(between));
+export function attachSession(number: number, session: EventHandler): void {
+  sessions.set(number, new WeakRef(session));
 }
 
 /** Forgets a session that has ended. */
@@ -83,22 +83,22 @@ function receive(): void {
     return;
   }
   // A host function that runs the event loop itself calls this function again while the inbox is in use.
-  const room = inbox;
+  const buffer = inbox;
   inbox = undefined;
-  const written = drain(room ?? Buffer.alloc(0));
+  const written = drain(buffer ?? Buffer.alloc(0));
   if (typeof written !== 'number') {
-    inbox = room;
+    inbox = buffer;
     dispatch(open(new MessageReader(written), undefined));
-  } else if (written > 0) dispatch(open(new MessageReader(room as Buffer), room));
-  else inbox = room;
+  } else if (written > 0) dispatch(open(new MessageReader(buffer as Buffer), buffer));
+  else inbox = buffer;
 }
 
 /** Begins to deliver a batch of events. */
-function open(reader: MessageReader, room: Buffer | undefined): Batch {
+function open(reader: MessageReader, buffer: Buffer | undefined): Batch {
   const head = reader.u32();
   // The event loop does its other work before the next batch.
   if (head >= MORE) pollAgain();
-  return { reader, left: head % MORE, room, isOld: false };
+  return { reader, left: head % MORE, buffer, isOld: false };
 }
 
 /** Delivers events until the batch is empty or the slice of this turn is over. */
@@ -116,7 +116,7 @@ function dispatch(batch: Batch): void {
       }
     }
   } finally {
-    if (interrupted !== batch && batch.room !== undefined) inbox = batch.room;
+    if (interrupted !== batch && batch.buffer !== undefined) inbox = batch.buffer;
   }
 }
 

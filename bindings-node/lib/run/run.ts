@@ -228,7 +228,7 @@ export class Run implements EventHandler, Recipient {
     if (status === 'terminated' || status === 'memory') context.abort(`the run was ended: ${error.message}`);
   }
 
-  /** Ends what ends with this run, which has settled, or has not started if there is no result. */
+  /** Ends the sandbox, or the part of it that is of this run, which has settled, or has not started if there is no result. */
   protected endSandbox(result?: CodeExecutionResult): void {
     if (result === undefined) this.sandbox.abandon();
     else this.sandbox.end();

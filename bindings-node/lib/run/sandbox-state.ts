@@ -11,11 +11,11 @@ export interface SandboxState extends Numbering {
   readonly number: number;
   /** Whether anything in it can be called. */
   readonly running: boolean;
-  /** The place of the cell that receives what crosses now; 0 for a run, or for the whole session. */
+  /** The place of the cell that receives the values that cross now; 0 for a run, or for the whole session. */
   readonly receiver: number;
   /** The values that were thrown into it. */
   readonly throws: { keepOfPromise(promise: number, thrown: unknown): void };
-  /** Gives what crosses in `act` to the cell at that place. */
+  /** Gives the values that cross in `act` to the cell at that place. */
   gives<T>(place: number, act: () => T): T;
   /** Has the event loop wait for a call of one of its functions, if nothing else does, and returns the call's context. */
   holdForCall(): RunContext | undefined;

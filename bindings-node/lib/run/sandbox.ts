@@ -49,7 +49,7 @@ export class Sandbox implements SandboxState {
     return this.madeHostFunctions?.natives;
   }
 
-  /** Whether code of the host may run for it: a function of the host, or what a promise settles with. */
+  /** Whether code of the host may run for it: a function of the host, or a getter of a value that a promise settles with. */
   get hasHostCode(): boolean {
     return this.madeHostFunctions?.hasFunctions === true || this.madePromises !== undefined;
   }

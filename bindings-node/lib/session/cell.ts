@@ -106,7 +106,7 @@ export class Cell extends Run {
 }
 
 /** Receives the events of a session outside of its caller's cells. */
-export class Between extends Run {
+export class SessionEvents extends Run {
   declare sandbox: CellSandbox;
   private readonly sessionSink: Function | undefined;
 

@@ -72,12 +72,12 @@ export class SessionPromises extends Promises {
   }
 }
 
-/** The error for what a cell gave that was rolled back. */
+/** The error of functions and promises of a cell that was rolled back. */
 export function rolledBack(): Error {
   return named('SessionRolledBack', 'the cell that gave this was rolled back');
 }
 
-/** The error for what a session gave before it was reset. */
+/** The error of functions and promises of a session from before its reset. */
 export function sessionReset(): Error {
   return named('SessionReset', 'the session was reset');
 }

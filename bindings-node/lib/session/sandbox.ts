@@ -12,7 +12,7 @@ import { attachSession, detachSession } from '../run/events.js';
 import { HostFunctions } from '../run/host-functions.js';
 import { SandboxFunctions } from '../run/sandbox-functions.js';
 import { Sandbox } from '../run/sandbox.js';
-import { Between, type CellSandbox } from './cell.js';
+import { SessionEvents, type CellSandbox } from './cell.js';
 import { SessionPromises, named, rolledBack, sessionReset } from './promises.js';
 
 /** Sessions for whose functions the event loop waits. Their callers may hold nothing but the promise of a call. */
@@ -26,7 +26,7 @@ const registry = new FinalizationRegistry<number>((number) => {
 export class SessionSandbox extends Sandbox implements CellSandbox {
   readonly sink: Function | undefined;
   /** Receives the events outside of the caller's cells. */
-  private between: Between | undefined;
+  private events: SessionEvents | undefined;
   /** The contexts of calls between cells that have not settled, from the oldest on: they run in that order. */
   private readonly calls = new Set<RunContext>();
   /** The contexts of cells that are done. */
@@ -63,9 +63,9 @@ export class SessionSandbox extends Sandbox implements CellSandbox {
 
   override started(number: number): void {
     super.started(number);
-    this.between = new Between(this);
-    this.between.started(number);
-    attachSession(number, this.between);
+    this.events = new SessionEvents(this);
+    this.events.started(number);
+    attachSession(number, this.events);
     registry.register(this, number, this);
   }
 
@@ -82,7 +82,7 @@ export class SessionSandbox extends Sandbox implements CellSandbox {
   settles(cell: number, { session }: CellExecutionResult): void {
     if (session === 'rolledBack') {
       this.lose((place) => place === cell, rolledBack);
-      // Where cells interleave, a later one may have completed, and have what this one was given.
+      // Where cells interleave, a later one may have completed, and have the functions and promises that this one was given.
       if (!this.interleaves) this.takeBack((place) => place === cell);
     } else if (session === 'reset') this.reset(cell);
     this.promises.settles();
@@ -154,7 +154,7 @@ export class SessionSandbox extends Sandbox implements CellSandbox {
     this.madeSandboxFunctions?.lose(isLost, error);
   }
 
-  /** Forgets what the host has given to such cells alone. */
+  /** Forgets the functions and promises that the host has given to such cells alone. */
   private takeBack(isLost: (cell: number) => boolean): void {
     this.madeHostFunctions?.lose(isLost);
     this.madePromises?.takeBack(isLost);
@@ -166,8 +166,8 @@ export class SessionSandbox extends Sandbox implements CellSandbox {
     detachSession(this.number);
     native.dropSession(bridge, this.number);
     super.end();
-    this.between?.ends();
-    this.between = undefined;
+    this.events?.ends();
+    this.events = undefined;
     this.contexts.abort(Infinity, 'the session was closed');
   }
 }

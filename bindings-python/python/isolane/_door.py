@@ -19,9 +19,10 @@ from . import _isolane
 from ._bridge import Bridge, bridge_of
 from ._errors import SandboxError
 from ._execution import Execution
+from ._futures import finish
 from ._isolane import Message
 from ._result import CodeExecutionResult
-from ._run import CALLS, Run
+from ._run import CALLS, Run, begin
 from ._runtime import FOLDER, Runtime
 from ._sync import close_loop, outside_of_loops, wait
 
@@ -149,8 +150,8 @@ class Door:
         self._bridge = bridge if bridge.own_loop is None else None
         self._run = _LastingCall(bridge, None, None)
         self._default = self._run.default = None if runtime is None else runtime._default
-        number = bridge.number()
-        try:
+
+        def opened(number: int) -> _isolane.RunHandle:
             self._native, remote = _isolane.open_system(
                 system,
                 None if runtime is None else runtime._native,
@@ -161,10 +162,10 @@ class Door:
                 dict(options),
                 None if sessions is None else weakref.ref(sessions),
             )
-        except BaseException:
-            self._run.failed()
-            raise
-        self._last(bridge, number, self._run, remote)
+            return remote
+
+        begin(bridge, self._run, opened)
+        self._lasting.add(self._run)
 
     def call(self, method: str, *args: Any, read: Callable[[Any], Any] | None = None) -> DoorCall:
         """Begins a call of a method on the running event loop. Misuse is raised at once. `read`
@@ -198,17 +199,7 @@ class Door:
         bridge = bridge_of(loop)
         future: asyncio.Future[Any] = loop.create_future()
 
-        def arrived() -> None:
-            try:
-                value = self._taken(answer)
-            except Exception as raised:
-                if not future.done():
-                    future.set_exception(raised)
-            else:
-                if not future.done():
-                    future.set_result(value)
-
-        number = bridge.on_closed(arrived)
+        number = bridge.on_closed(lambda: finish(future, lambda: self._taken(answer)))
         answer = self._native.answer(bridge.mailbox, number, method, args)
         future.add_done_callback(lambda future: answer.cancel() if future.cancelled() else None)
         return future
@@ -267,19 +258,16 @@ class Door:
         self._adopt_from_parents(bridge)
         run = _LastingCall(bridge, None, None) if is_lasting else _Call(bridge, self._native, None)
         run.default = self._default
-        number = bridge.number()
-        try:
-            # The native side says the same of it.
+
+        def call(number: int) -> _isolane.RunHandle:
             with self._sessions.during(bridge) if self._sessions else contextlib.nullcontext():
+                # The native side says the same of `is_lasting`.
                 remote, _ = self._native.call(bridge.mailbox, number, run, method, args)
-        except BaseException:
-            run.failed()
-            raise
+                return remote
+
+        begin(bridge, run, call)
         if is_lasting:
-            self._last(bridge, number, run, remote)
-        else:
-            run.began(remote)
-            bridge.attach(number, run)
+            self._lasting.add(run)
         return run
 
     def _adopt_from_parents(self, bridge: Bridge) -> None:
@@ -291,11 +279,6 @@ class Door:
                 if not lasting.has_ended and (served is None or not _is_served(served)):
                     bridge.adopt(lasting)
             door = door._parent
-
-    def _last(self, bridge: Bridge, number: int, run: Run, remote: _isolane.RunHandle) -> None:
-        run.began(remote)
-        bridge.attach(number, run)
-        self._lasting.add(run)
 
 
 class _Waiting(threading.local):

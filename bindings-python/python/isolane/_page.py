@@ -20,7 +20,7 @@ from ._sync import is_driven
 if TYPE_CHECKING:
     from ._door import Door
 
-# The kind of an answer, and what belongs to it.
+# The kind of an answer, and its fields.
 _Answer: TypeAlias = tuple[str, dict[str, Any]]
 
 # These two functions run in the page.
@@ -40,7 +40,7 @@ _READ = """(element, [property, mostUnits]) => {
 
 
 def kind_of_source(value: Any) -> str | None:
-    """Says what a value is: a page, a context, a function that gives one, or nothing of these."""
+    """The kind of a value: a page, a context, a function that gives one, or nothing of these."""
     if callable(getattr(value, "goto", None)):
         return "page"
     if callable(getattr(value, "new_page", None)):

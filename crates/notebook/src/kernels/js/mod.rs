@@ -109,6 +109,7 @@ impl JsKernel {
             kit: options.kit.clone(),
             cells,
             mark: Uuid::new_v4().to_string(),
+            request.helpers_file = Some(place::OWN_FILE.to_owned());
             variables,
             modules,
             preparing: TurnMutex::default(),

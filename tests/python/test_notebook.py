@@ -522,15 +522,6 @@ def test_a_kit_that_was_closed_is_misuse_and_ends_the_cells() -> None:
     assert getattr(raised.value, "path", None) == "js.kit"
 
 
-def test_a_page_that_python_drives_cannot_be_handed_over() -> None:
-    with (
-        Kit(browser=lambda _proxy: None) as kit,
-        pytest.raises(TypeError, match=r"^js\.kit has a page that Python drives$") as raised,
-    ):
-        Notebook(js={"kit": kit})
-    assert getattr(raised.value, "path", None) == "js.kit"
-
-
 PYTHON: PyOptions = {
     "isolation": ISOLATION,
     "interrupt_grace_ms": 60_000,
@@ -625,6 +616,15 @@ def test_a_child_has_artifacts_of_its_own(tmp_path: Path) -> None:
     own, of_child = tmp_path / "own", tmp_path / "of-child"
     limits: Limits = {"output_lines": 2}
     with Notebook(py=False, artifacts={"dir": str(own)}, limits=limits) as notebook:
+        child = notebook.child(artifacts={"dir": str(of_child)})
+        result = child.execute_sync(js("for (let line = 1; line <= 5; line += 1) print(line)"))
+        artifact = result.details["meta"]["truncation"]["artifact"]
+        assert artifact["path"] == str(of_child / "eval-1.txt")
+        assert (of_child / "eval-1.txt").read_text() == "1\n2\n3\n4\n5\n"
+        assert list(own.iterdir()) == []
+        read = js("await output('eval-1', { limit: 1 })")
+        assert child.execute_sync(read).text == "1"
+        assert notebook.execute_sync(read).is_error
 
 
 @needs_python
@@ -662,12 +662,3 @@ except (OSError, PermissionError) as error:
     assert sorted(path.name for path in outside.iterdir()) == ["kept"]
     assert (outside / "kept").read_text() == "kept"
     assert (root / "a").exists() == write
-        child = notebook.child(artifacts={"dir": str(of_child)})
-        result = child.execute_sync(js("for (let line = 1; line <= 5; line += 1) print(line)"))
-        artifact = result.details["meta"]["truncation"]["artifact"]
-        assert artifact["path"] == str(of_child / "eval-1.txt")
-        assert (of_child / "eval-1.txt").read_text() == "1\n2\n3\n4\n5\n"
-        assert list(own.iterdir()) == []
-        read = js("await output('eval-1', { limit: 1 })")
-        assert child.execute_sync(read).text == "1"
-        assert notebook.execute_sync(read).is_error

@@ -18,6 +18,7 @@ use isolane::{
 use super::shown;
 use crate::{
     host::Desk,
+    call::Announce,
     kernels::{Cell, note},
     record::Record,
     text::screen::Stream,
@@ -40,12 +41,14 @@ pub(super) struct Cells {
 }
 
 /// The interceptor of a cell: writes its logs into its record, and has its desk.
-#[derive(Debug, Default)]
+#[derive(Default)]
 pub(super) struct Recording {
     record: Option<Record>,
     pub(super) desk: Option<Arc<Desk>>,
     mark: String,
     /// That of a kit.
+    /// Tells the caller of the cell of commands for a page of the kit.
+    announce: Option<Announce>,
     inner: Option<Arc<dyn RunInterceptor>>,
 }
 
@@ -125,6 +128,12 @@ impl SessionInterceptor for Cells {
 }
 
 impl RunInterceptor for Recording {
+impl fmt::Debug for Recording {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.debug_struct("Recording").field("inner", &self.inner).finish_non_exhaustive()
+    }
+}
+
     fn started(&self, run: &RunHandle) {
         self.inside(|inner| inner.started(run));
     }
@@ -199,11 +208,21 @@ impl Recording {
             desk: Some(Arc::clone(cell.desk)),
             mark: mark.to_owned(),
             inner: None,
+            announce: cell.announce.cloned(),
         }
     }
 
     fn around(self, inner: Option<Arc<dyn RunInterceptor>>) -> Arc<dyn RunInterceptor> {
         Arc::new(Self { inner, ..self })
+        if let (Some(inner), Some(announce)) = (&inner, &self.announce) {
+            inner.announce_with(Arc::clone(announce));
+        }
+        if let (Some(inner), Some(record)) = (&inner, &self.record) {
+            let inner = Arc::clone(inner);
+            record.redact(Arc::new(move |text| {
+                inner.report(&Value::serialize(text).ok()?)?.deserialize().ok()
+            }));
+        }
     }
 
     fn inside<T>(&self, tell: impl FnOnce(&dyn RunInterceptor) -> T) -> Option<T> {

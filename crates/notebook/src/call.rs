@@ -297,6 +297,9 @@ impl Call {
             ended.state = "reset";
             ended.state_text = Some(words::lost(input.language));
         }
+        if let Some(error) = &mut ended.error {
+            record.redact_error(error);
+        }
         if let Some((_, text)) = &ended.error {
             self.shared.whole(|whole| whole.block(text.trim_end()));
         }

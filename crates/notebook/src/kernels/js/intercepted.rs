@@ -6,6 +6,7 @@
 
 use std::{
     borrow::Cow,
+    fmt,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
@@ -17,8 +18,8 @@ use isolane::{
 
 use super::shown;
 use crate::{
-    host::Desk,
     call::Announce,
+    host::Desk,
     kernels::{Cell, note},
     record::Record,
     text::screen::Stream,
@@ -46,9 +47,9 @@ pub(super) struct Recording {
     record: Option<Record>,
     pub(super) desk: Option<Arc<Desk>>,
     mark: String,
-    /// That of a kit.
     /// Tells the caller of the cell of commands for a page of the kit.
     announce: Option<Announce>,
+    /// That of a kit.
     inner: Option<Arc<dyn RunInterceptor>>,
 }
 
@@ -127,13 +128,13 @@ impl SessionInterceptor for Cells {
     }
 }
 
-impl RunInterceptor for Recording {
 impl fmt::Debug for Recording {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         out.debug_struct("Recording").field("inner", &self.inner).finish_non_exhaustive()
     }
 }
 
+impl RunInterceptor for Recording {
     fn started(&self, run: &RunHandle) {
         self.inside(|inner| inner.started(run));
     }
@@ -207,13 +208,12 @@ impl Recording {
             record: Some(cell.record.clone()),
             desk: Some(Arc::clone(cell.desk)),
             mark: mark.to_owned(),
-            inner: None,
             announce: cell.announce.cloned(),
+            inner: None,
         }
     }
 
     fn around(self, inner: Option<Arc<dyn RunInterceptor>>) -> Arc<dyn RunInterceptor> {
-        Arc::new(Self { inner, ..self })
         if let (Some(inner), Some(announce)) = (&inner, &self.announce) {
             inner.announce_with(Arc::clone(announce));
         }
@@ -223,6 +223,7 @@ impl Recording {
                 inner.report(&Value::serialize(text).ok()?)?.deserialize().ok()
             }));
         }
+        Arc::new(Self { inner, ..self })
     }
 
     fn inside<T>(&self, tell: impl FnOnce(&dyn RunInterceptor) -> T) -> Option<T> {

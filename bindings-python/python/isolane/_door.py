@@ -142,7 +142,7 @@ class Door:
         self._sessions = sessions
         self._nests, self._parent = nests, parent
         # A page of the host's, whose loop a call that waits does not block.
-        self.page: PageDriver | None = None
+        self.page: PageDriver | None = None if parent is None else parent.page
         # The runs that last as long as the system: functions among the options belong to the first.
         self._lasting: weakref.WeakSet[Run] = weakref.WeakSet()
         bridge = _running_bridge() or Bridge()
@@ -167,25 +167,52 @@ class Door:
         begin(bridge, self._run, opened)
         self._lasting.add(self._run)
 
-    def call(self, method: str, *args: Any, read: Callable[[Any], Any] | None = None) -> DoorCall:
-        """Begins a call of a method on the running event loop. Misuse is raised at once. `read`
-        makes the caller's value of the system's."""
+    def call(
+        self,
+        method: str,
+        *args: Any,
+        read: Callable[[Any], Any] | None = None,
+        uses_page: bool = False,
+    ) -> DoorCall:
+        """Begins a call of a method on the running event loop. Misuse is raised at once.
+
+        Args:
+            method: The method.
+            args: Its arguments.
+            read: Makes the caller's value of the system's.
+            uses_page: Whether the call may have tasks for the page. Then its last argument is a
+                function that does them.
+        """
         bridge = _running_bridge()
         if bridge is None:
             message = f"{method} needs a running event loop; without one, call {method}_sync"
             raise RuntimeError(message)
+        if uses_page:
+            args = self._with_page(bridge, args)
         return DoorCall(self._begin(bridge, method, args), self._as_error, read)
 
-    def call_sync(self, method: str, *args: Any, read: Callable[[Any], Any] | None = None) -> Any:
+    def call_sync(
+        self,
+        method: str,
+        *args: Any,
+        read: Callable[[Any], Any] | None = None,
+        uses_page: bool = False,
+    ) -> Any:
         """As `call`, and waits for the value."""
-        with outside_of_loops(f"{method}_sync", method):
+        with outside_of_loops(f"{method}_sync", method, self.page):
             bridge = Bridge()
             try:
+                if uses_page:
+                    args = self._with_page(bridge, args)
                 with _waiting_on(bridge, self._nests):
                     result = wait(bridge, self._begin(bridge, method, args))
             finally:
                 close_loop(bridge)
         return _value_of(result, self._as_error, read)
+
+    def _with_page(self, bridge: Bridge, args: tuple[Any, ...]) -> tuple[Any, ...]:
+        """The arguments with a function that does tasks for the page, if there is one."""
+        return args if self.page is None else (*args, self.page.server(bridge))
 
     def wait_for(self, method: str, *args: Any) -> Any:
         """As `call_sync`, for a call that needs nothing of Python: also while an event loop is

@@ -87,6 +87,21 @@ class PageDriver:
         """The loop that a synchronous page runs for its calls, if the page is there."""
         return self._loop
 
+    def server(self, bridge: Bridge) -> Callable[[], None]:
+        """A function that does the tasks of runs for which a call of another system waits. It is
+        called where the bridge has its events, while the call has not ended."""
+        at = weakref.ref(bridge)
+
+        def serve() -> None:
+            here = at()
+            if here is not None:
+                self._serve(here)
+
+        if self._loop is not None and is_driven(bridge):
+            # As in `attach`.
+            self._serve(bridge)
+        return serve
+
     def _learn_loop(self, found: Any) -> None:
         """Notes the loop of a page that is there, on its thread."""
         if not _is_async(found):

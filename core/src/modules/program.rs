@@ -174,6 +174,11 @@ pub(crate) trait Linker: Send {
         self.compiled(file).is_some()
     }
 
+    /// Whether a file has functions of a system, by which code calls the host.
+    fn is_of_helpers(&self, _file: &str) -> bool {
+        false
+    }
+
     /// Notes that an error names a place in this file, which its stack keeps.
     fn note_error(&self, _file: &str) {}
 

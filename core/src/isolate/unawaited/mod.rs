@@ -21,7 +21,6 @@ use super::{
     },
     extension, session,
 };
-use crate::modules::{program, session_interceptor::HELPERS_FILE};
 
 /// The answered promises that are watched at once. Of further ones nothing is told.
 const MOST_WATCHED: usize = 64;
@@ -200,8 +199,9 @@ impl State {
     }
 
     fn is_of_helper(&self, caller: &Caller) -> bool {
+        let Ok(linker) = self.linker.try_borrow() else { return false };
         let file = self.realm().cx.atom_text(caller.file());
-        file.is_ok_and(|file| program::shown(label_of(&file.into_lossy())) == HELPERS_FILE)
+        file.is_ok_and(|file| linker.is_of_helpers(label_of(&file.into_lossy())))
     }
 
     fn watch(&self, layout: Layout, watched: Watched) {

@@ -70,6 +70,8 @@ pub(crate) struct SessionProgram {
     entry: String,
     cells: Cells,
     compiled: Compiled,
+    /// As [`SessionRequest::helpers_file`](super::session_request::SessionRequest::helpers_file).
+    helpers_file: Option<String>,
 }
 
 #[derive(Clone)]
@@ -114,10 +116,16 @@ impl SessionProgram {
             entry: String::new(),
             cells: Cells::default(),
             compiled: Compiled::default(),
+            helpers_file: None,
         }
     }
 
-    /// Writes everything but the cache.
+    /// The same with functions of a system in that file.
+    pub(crate) fn with_helpers(self, helpers_file: Option<&String>) -> Self {
+        Self { helpers_file: helpers_file.cloned(), ..self }
+    }
+
+    /// Writes everything but the cache and the name of the helpers' file.
     pub(crate) fn write(&self, out: &mut Output) {
         self.language.write(out);
         self.graph.write(out);
@@ -147,6 +155,7 @@ impl SessionProgram {
             entry: Portable::read(input)?,
             cells: Portable::read(input)?,
             compiled: Portable::read(input)?,
+            helpers_file: None,
         })
     }
 
@@ -396,6 +405,10 @@ impl Linker for SessionProgram {
 
     fn longest_specifier_bytes(&self) -> usize {
         self.graph.longest_specifier_bytes()
+    }
+
+    fn is_of_helpers(&self, file: &str) -> bool {
+        self.helpers_file.as_deref() == Some(super::program::shown(file))
     }
 
     fn take_compiled(&mut self) -> Compiled {

@@ -176,7 +176,8 @@ impl SessionIsolate {
         request: SessionRequest,
         cache: &Arc<Cache>,
     ) -> Box<Self> {
-        let program = SessionProgram::new(cache, request.language);
+        let program = SessionProgram::new(cache, request.language)
+            .with_helpers(request.helpers_file.as_ref());
         let mut session = Self::new(tenant, program, Limits::of(&request), request.interleave);
         let names = request.extension.iter().flat_map(|extension| extension.names.clone());
         let first = UpdateRequest {

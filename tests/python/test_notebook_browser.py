@@ -28,8 +28,8 @@ __all__ = ["options", "server"]
 TEXT = "await browser.extractText('p')"
 
 
-def js(code: str, **more: Any) -> dict[str, Any]:
-    return {"cells": [{"language": "js", "code": code, **more}]}
+def js(code: str, seconds: int = 30) -> dict[str, Any]:
+    return {"cells": [{"language": "js", "code": code, "timeout": seconds}]}
 
 
 def tour(of: Any) -> dict[str, Any]:
@@ -69,7 +69,7 @@ def test_cells_use_a_synchronous_page(server: Any, options: dict[str, Any]) -> N
                 assert joined.execute_sync(js(TEXT)).text == "one"
             notebook.reset_sync("js")
             assert notebook.execute_sync(js(TEXT)).text == "one"
-            ended = notebook.execute_sync(js(f"{TEXT}; for (;;);", timeout=1))
+            ended = notebook.execute_sync(js(f"{TEXT}; for (;;);", 1))
             assert "Command timed out after 1 second" in ended.text
             assert notebook.execute_sync(js(TEXT)).text == "one"
 

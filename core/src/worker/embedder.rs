@@ -276,7 +276,10 @@ impl RemoteEmbedder {
     /// Stops it if another cell has to end, which would undo it.
     fn heed_others(&self) {
         let Some(seat) = &self.seat else { return };
-        if seat.mail.ending.lock().iter().any(|number| *number != seat.number) {
+        // Those that are over by now stay among them for a moment.
+        let flights = seat.mail.flights.lock();
+        let is_other = |number: &u32| *number != seat.number && flights.contains(number);
+        if seat.mail.ending.lock().iter().any(is_other) {
             seat.stopped.store(true, Ordering::Relaxed);
             self.termination.raise();
         }

@@ -246,6 +246,74 @@ test('functions that the host calls at once all go on', async (t) => {
   assert.deepStrictEqual(await Promise.all([1, 2, 3, 4, 5].map((n) => kept.ask(n))), [1, 2, 3, 4, 5]);
 });
 
+test('calls that the host makes at once have turns in their order', async (t) => {
+  for (const cells of ['queue', 'interleave']) {
+    const { kept, keep } = keeper();
+    const session = opened(t, new Session({ cells, globals: { keep } }));
+    await session.run(`let a = 0; keep('next', (i) => { const at = a; a += 1; return i === at; });`);
+    const calls = Array.from({ length: 2_000 }, (_, i) => kept.next(i));
+    assert.equal((await Promise.all(calls)).filter((inOrder) => !inOrder).length, 0, cells);
+  }
+});
+
+test('calls and cells have turns in the order in which they were made', async (t) => {
+  for (const cells of ['queue', 'interleave']) {
+    const { kept, keep } = keeper();
+    const session = opened(t, new Session({ cells, globals: { keep } }));
+    await session.run(`let a = 0; keep('next', () => ++a);`);
+    const all = Array.from({ length: 200 }, (_, i) =>
+      i % 3 === 1 ? session.run('++a').then(({ result }) => result) : kept.next());
+    assert.deepStrictEqual(await Promise.all(all), all.map((_, i) => i + 1), cells);
+  }
+});
+
+test('a promise within an answer that an undone cell was handed settles for a later cell', async (t) => {
+  for (const cells of ['queue', 'interleave']) {
+    const asked = [];
+    const defer = () => new Promise((resolve) => asked.push(resolve));
+    const session = opened(t, new Session({ cells, globals: { defer } }));
+    await session.run('const d = defer(); 0');
+    const undone = session.run('await (await d).p; for (;;);', { timeoutMs: 300 });
+    asked[0]({ p: Promise.resolve(7) });
+    assert.equal((await undone).session, 'rolledBack');
+    assert.equal((await session.run('await (await d).p', { timeoutMs: 60_000 })).result, 7, cells);
+  }
+});
+
+test('a cell that is ended before its first instruction leaves the session', async (t) => {
+  const source = `${'x = x + 1;\n'.repeat(150_000)} for (;;);`;
+  for (const cells of ['queue', 'interleave']) {
+    const session = opened(t, new Session({ cells, checkpointBytes: 0 }));
+    await session.run('let x = 1;');
+    const ended = await session.run(source, { timeoutMs: 1 });
+    assert.deepStrictEqual([ended.status, ended.session], ['terminated', 'kept'], cells);
+    assert.equal((await session.run('x')).result, 1);
+  }
+});
+
+test('the sandbox lets go of functions that an undone cell gave beside one that completed', async (t) => {
+  let answer;
+  const wait = () => new Promise((resolve) => { answer = resolve; });
+  const session = opened(t, new Session({ cells: 'interleave', globals: { take: () => {}, wait } }));
+  const undo = async () => {
+    const cell = session.run('for (let i = 0; i < 100; i += 1) take(() => i); await wait();');
+    await session.run('0');
+    cell.terminate();
+    assert.equal((await cell).session, 'rolledBack');
+    answer();
+    for (let turn = 0; turn < 5; turn += 1) {
+      await new Promise((turned) => setImmediate(turned));
+      collect();
+    }
+    return (await session.run('0')).memoryUsedBytes;
+  };
+  const first = await undo();
+  let last = 0;
+  for (let cell = 0; cell < 20; cell += 1) last = await undo();
+  // Each of the 2,000 functions takes more than 100 bytes.
+  assert.ok(last - first < 200_000, `${first} ${last}`);
+});
+
 test('resets at once are all done', async (t) => {
   const session = opened(t, new Session());
   for (let round = 0; round < 20; round += 1) {

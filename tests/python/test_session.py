@@ -22,6 +22,8 @@ from isolane import (
     Session,
     SessionName,
 )
+from isolane._bridge import bridge_of
+from isolane._cell import Cell
 
 from ceilings import in_loop, run_in
 
@@ -651,3 +653,64 @@ def test_a_cell_of_a_session_that_was_dropped_ends_as_it_would() -> None:
         assert value_of(await handle) == 3
 
     asyncio.run(main())
+
+
+# Ends.
+
+# A builtin that takes some time, in which nothing ends its cell.
+_BUILTIN = "Array.prototype.reverse.call({ length: 20_000_000 })"
+
+
+def looks_at_cells(monkeypatch: pytest.MonkeyPatch) -> list[bool]:
+    """The answers to each question whether calls of a cell start that was told to end."""
+    looks: list[bool] = []
+    undecided = Cell.is_undecided
+
+    def look(cell: Cell) -> bool:
+        looks.append(undecided(cell))
+        return looks[-1]
+
+    monkeypatch.setattr(Cell, "is_undecided", look)
+    return looks
+
+
+@in_loop
+async def test_a_task_that_waits_for_the_end_of_its_cell_keeps_no_loop_busy(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    looks = looks_at_cells(monkeypatch)
+
+    async def work() -> None:
+        pass
+
+    def begin() -> Any:
+        # Before the first step of the task that is made of the coroutine.
+        asyncio.get_running_loop().call_soon(cell.terminate)
+        return work()
+
+    async with Session(globals={"begin": begin}) as session:
+        cell = session.run(f"begin(); {_BUILTIN}")
+        await cell
+    assert len(looks) < 20
+
+
+@in_loop
+async def test_a_call_that_waits_for_the_end_of_its_cell_keeps_no_loop_busy(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    looks = looks_at_cells(monkeypatch)
+
+    async def work() -> None:
+        pass
+
+    bridge = bridge_of(asyncio.get_running_loop())
+    async with Session(globals={"work": work}) as session:
+        cell = session.run(f"work(); {_BUILTIN}")
+        # The call has arrived, and the loop has not handled it.
+        while not (arrived := bridge.mailbox.drain()):
+            pass
+        cell.terminate()
+        bridge._pending.extend(arrived)
+        asyncio.get_running_loop().call_soon(bridge._receive)
+        await cell
+    assert len(looks) < 20

@@ -72,7 +72,8 @@ async function play(seed) {
     done += 1;
     const end = `${result.error?.name === 'Timeout' ? 'overdue' : result.status} and ${result.session}`;
     ends.set(end, (ends.get(end) ?? 0) + 1);
-    if (result.session === 'kept') kept.push({ source, index, seen: seen(result) });
+    // One that was ended before its first instruction has done nothing.
+    if (result.session === 'kept' && result.status !== 'terminated') kept.push({ source, index, seen: seen(result) });
     if (result.session === 'reset') {
       // A thread that gets no processor for 200 ms cannot go back. No cell counts then, and there may be few of these.
       kept.length = 0;

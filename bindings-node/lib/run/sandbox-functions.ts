@@ -81,9 +81,10 @@ export class SandboxFunctions {
     return entry?.owner === this.self && entry.lost === undefined ? entry.number : undefined;
   }
 
-  /** Releases a function that has been collected on this side. */
+  /** Releases a function that has been collected on this side. The sandbox may have one that was lost: where cells
+   * interleave, another one may have completed since it was given. */
   release(entry: Entry): void {
-    if (!this.sandbox.running || entry.lost !== undefined) return;
+    if (!this.sandbox.running) return;
     if (this.known.get(keyed(entry.number))?.entry === entry) this.known.delete(keyed(entry.number));
     native.releaseFunction(bridge, this.sandbox.number, entry.number, entry.times);
   }

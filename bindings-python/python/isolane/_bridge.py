@@ -264,6 +264,11 @@ class Bridge:
         # events of its run. It does not hold up other runs.
         if run.held_up:
             run.held_up.append(event)
+            if kind == "settled" and run not in self._readers:
+                self._readers.append(run)
+                self._read_later()
+        elif run.awaits_end(event):
+            run.held_up.append(event)
         elif run.awaits_turn(event):
             run.held_up.append(event)
             self._read_next_turn(number, run)
@@ -332,6 +337,9 @@ class Bridge:
         if event is not None and run.awaits_turn(event):
             self._readers.remove(run)
             self._read_next_turn(event[0], run)
+            return
+        if event is not None and run.awaits_end(event):
+            self._readers.remove(run)
             return
         is_ready = event is not None and run.is_ready(event)
         if is_ready:

@@ -95,8 +95,6 @@ class Cell(Run):
     # Events.
 
     def is_ready(self, event: Event) -> bool:
-        if event[1] == "start" and self.is_undecided():
-            return False
         # These may belong to another loop, which reads them itself.
         return event[1] in ("function", "promise") or super().is_ready(event)
 

@@ -412,8 +412,7 @@ async def _if_running(run: Run, coroutine: Coroutine[Any, Any, Any]) -> Any:
     """Runs a coroutine of the host, unless its run has ended or been told to end before."""
     try:
         await _first_step()
-        while run.is_undecided():  # noqa: ASYNC110
-            await asyncio.sleep(0)
+        await run.decided()
         begins = run.begins()
     except BaseException:
         coroutine.close()

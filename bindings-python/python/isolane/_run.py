@@ -233,6 +233,24 @@ class Run:
         """Whether it shows later if calls start for which the sandbox does not wait."""
         return False
 
+    async def decided(self) -> None:
+        """Waits until that shows, which is at the end of the run."""
+        while self.is_undecided():
+            loop = asyncio.get_running_loop()
+            waiter = (loop, loop.create_future())
+            with self.lock:
+                if self.has_ended:
+                    return
+                self.waiters.append(waiter)
+            try:
+                await waiter[1]
+            finally:
+                self.remove_waiter(waiter)
+
+    def awaits_end(self, event: Event) -> bool:
+        """Whether an event waits for the end of the run."""
+        return event[1] == "start" and self.is_undecided()
+
     def begins(self) -> bool:
         """Whether a coroutine of the host may begin. Its task asks in its first step."""
         self._promises.beginning -= 1

@@ -26,6 +26,12 @@ impl SessionState {
     }
 }
 
+/// The name and the message of cells and calls that end because their session was reset.
+pub(crate) const RESET: (&str, &str) = ("SessionReset", "the session was reset");
+
+/// The name of cells and calls that end because their session was rolled back.
+pub(crate) const ROLLED_BACK: &str = "SessionRolledBack";
+
 /// The part of a cell that its value is from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum ValueFrom {

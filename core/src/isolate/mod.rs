@@ -129,6 +129,11 @@ pub(crate) trait Embedder: Send + Sync {
 
     /// Called when the interrupt handler reads the clock; may wait, or ask the run to end.
     fn poll(&self, now: Instant);
+
+    /// Called before the first instruction of a cell. False if somebody has asked the cell to end.
+    fn begins(&self) -> bool {
+        true
+    }
 }
 
 /// The outcome of the start of a call by the host.

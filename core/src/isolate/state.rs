@@ -377,7 +377,7 @@ impl State {
     }
 
     #[expect(unsafe_code, reason = "the instance is borrowed for longer than the compiler can see")]
-    fn instance(&self) -> &Instance<Realm> {
+    pub(super) fn instance(&self) -> &Instance<Realm> {
         // SAFETY: the isolate that owns this state owns the instance, which it drops later.
         unsafe { &*self.instance }
     }

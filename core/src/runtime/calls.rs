@@ -21,19 +21,14 @@ impl<R> Default for Calls<R> {
 pub(crate) enum Placed<R> {
     /// One of the caller's, beside its own code.
     In(Weak<R>),
-    /// One of its own.
-    Own(Weak<R>),
-    /// None yet: it waits until a cell in flight, or one of its own, takes it. A worker may have it, and tells.
+    /// One of its own, which has got its turn.
+    Own,
+    /// None yet: it waits for its turn, or for a cell that takes it.
     Waiting,
-}
-
-impl<R> Placed<R> {
-    fn is_in(&self, run: &R) -> bool {
-        match self {
-            Self::In(cell) | Self::Own(cell) => std::ptr::eq(cell.as_ptr(), run),
-            Self::Waiting => false,
-        }
-    }
+    /// The same, and a worker has its message.
+    Left,
+    /// A worker has it, and tells whether it is in a cell in flight or waits for its turn.
+    Sent,
 }
 
 impl<R> Calls<R> {
@@ -54,9 +49,14 @@ impl<R> Calls<R> {
         self.0.contains_key(&call)
     }
 
-    /// Whether a worker may tell where the call is: it has it, and the call has no cell of its own.
-    pub(crate) fn is_in_worker(&self, call: u32) -> bool {
-        matches!(self.0.get(&call), Some(Placed::Waiting | Placed::In(_)))
+    /// Where the call is; `None` if it has its outcome.
+    pub(crate) fn place_of(&self, call: u32) -> Option<&Placed<R>> {
+        self.0.get(&call)
+    }
+
+    /// Whether the call waits for its turn, or may have to.
+    pub(crate) fn waits(&self, call: u32) -> bool {
+        matches!(self.0.get(&call), Some(Placed::Waiting | Placed::Left | Placed::Sent))
     }
 
     /// Takes note of an outcome; false if the call has settled before.
@@ -64,14 +64,17 @@ impl<R> Calls<R> {
         self.0.remove(&call).is_some()
     }
 
-    /// The calls whose own cell this was: it has settled them, or never will.
-    pub(crate) fn end_of(&mut self, run: &R) -> Vec<u32> {
-        self.take(|placed| matches!(placed, Placed::Own(_)) && placed.is_in(run))
+    /// The call whose own cell is over, if it has no outcome: it never will.
+    pub(crate) fn end_of(&mut self, call: Option<u32>) -> Vec<u32> {
+        call.filter(|call| self.settle(*call)).into_iter().collect()
     }
 
     /// The calls that were placed in a cell which was rolled back.
     pub(crate) fn undo(&mut self, run: &R) -> Vec<u32> {
-        self.take(|placed| placed.is_in(run))
+        self.take(|placed| match placed {
+            Placed::In(cell) => std::ptr::eq(cell.as_ptr(), run),
+            _ => false,
+        })
     }
 
     /// The calls that were placed in any cell, but not those that wait, nor those that have a cell of their own.
@@ -79,9 +82,9 @@ impl<R> Calls<R> {
         self.take(|placed| matches!(placed, Placed::In(_)))
     }
 
-    /// The calls that a worker had which is lost.
+    /// The calls that waited in a worker which is lost.
     pub(crate) fn lose(&mut self) -> Vec<u32> {
-        self.take(|placed| matches!(placed, Placed::In(_) | Placed::Waiting))
+        self.take(|placed| matches!(placed, Placed::Left | Placed::Sent))
     }
 
     pub(crate) fn take_all(&mut self) -> Vec<u32> {

@@ -2,8 +2,8 @@
 //!
 //! A [`Runtime`] admits runs and has an [`Executor`] compute them: `threads/` is the one on threads of this process,
 //! `processes/` the one on worker processes. `options` has the settings of both, `registry` their runs, `session`
-//! the handle on a session, `settlements` the outcomes that a session which begins anew needs again, and `stats` their
-//! statistics. `prepare` makes an isolate of a request, and `record` keeps the reports, logs and result of a run.
+//! the handle on a session, `settlements` the outcomes that a session which begins anew needs again, `turns` the runs and
+//! calls that wait in one, and `stats` statistics. `prepare` makes an isolate of a request, and `record` keeps the reports, logs and result of a run.
 
 mod calls;
 mod executor;
@@ -17,6 +17,7 @@ pub(crate) mod session;
 mod settlements;
 mod stats;
 pub(crate) mod threads;
+mod turns;
 
 use std::sync::Arc;
 

@@ -12,7 +12,7 @@ use std::{
 
 use crate::{
     data::{
-        cell::{CellOutcome, SessionState},
+        cell::{self, CellOutcome, SessionState},
         outcome::{ExecutionError, ExecutionLog, ExecutionResult, Status},
         text::termination,
     },
@@ -20,6 +20,8 @@ use crate::{
     modules::program::Oversized,
     value::Value,
 };
+
+pub(crate) use crate::data::cell::RESET;
 
 /// The reason why a run is asked to end.
 #[derive(Clone, Debug)]
@@ -53,15 +55,15 @@ impl Reason {
     }
 }
 
-/// The name and the message of cells that end because their session was reset.
-pub(crate) const RESET: (&str, &str) = ("SessionReset", "the session was reset");
+/// The name of runs that somebody has terminated.
+pub(crate) const TERMINATED: &str = "Terminated";
 
 /// The name and the message of cells that end because their session was closed.
 pub(crate) const CLOSED: (&str, &str) = ("SessionClosed", "the session was closed");
 
 /// The name and the message of cells that are undone because another one was ended.
 pub(crate) const ROLLED_BACK: (&str, &str) = (
-    "SessionRolledBack",
+    cell::ROLLED_BACK,
     "the session was rolled back to a point before this cell's last turn, because another cell was ended",
 );
 
@@ -195,9 +197,10 @@ impl Record {
         matches!(self.end, Some(Reason::Reset))
     }
 
-    /// The error, once it has settled without success.
-    pub(crate) fn error(&self) -> Option<&ExecutionError> {
-        self.result.as_ref()?.error.as_ref()
+    /// The name and the message of its error, once it has settled without success.
+    pub(crate) fn failure(&self) -> Option<(String, String)> {
+        let error = self.result.as_ref()?.error.as_ref()?;
+        Some((error.name.clone(), error.message.clone()))
     }
 
     /// Settles the run, which happens once. `cell`: the effect on the session, if the run is a cell.
@@ -275,7 +278,7 @@ impl Record {
                 (Status::Memory, None, failed("MemoryLimit", message))
             }
             (_, Some(Reason::Terminated(reason))) => {
-                (Status::Terminated, None, failed("Terminated", reason.clone()))
+                (Status::Terminated, None, failed(TERMINATED, reason.clone()))
             }
             (_, Some(Reason::SafetyCap(message))) => {
                 (Status::Terminated, None, failed("SafetyCap", message.clone()))

@@ -254,6 +254,37 @@ impl RemoteEmbedder {
         }
     }
 
+    /// As [`RemoteEmbedder::note`], before the first instruction. Nothing of the cell would be undone with another one yet,
+    /// so it begins, and is stopped when it computes.
+    fn note_before(&self, heard: Heard) -> bool {
+        let Heard::Frame(frame) = heard else { return self.note(heard) };
+        let told = ToWorker::from_frame(frame).ok();
+        if let (Some(ToWorker::End { number }), Some(seat)) = (&told, &self.seat)
+            && *number != seat.number
+        {
+            if seat.mail.flights.lock().contains(number) {
+                seat.mail.ending.lock().push(*number);
+            }
+            return true;
+        }
+        told.is_some_and(|told| self.note_told(told)) || {
+            self.termination.raise();
+            false
+        }
+    }
+
+    /// Stops it if another cell has to end, which would undo it.
+    fn heed_others(&self) {
+        let Some(seat) = &self.seat else { return };
+        // Those that are over by now stay among them for a moment.
+        let flights = seat.mail.flights.lock();
+        let is_other = |number: &u32| *number != seat.number && flights.contains(number);
+        if seat.mail.ending.lock().iter().any(is_other) {
+            seat.stopped.store(true, Ordering::Relaxed);
+            self.termination.raise();
+        }
+    }
+
     /// Its number among all cells of the session, if cells interleave; otherwise zero.
     fn number(&self) -> u32 {
         self.seat.as_ref().map_or(0, |seat| seat.number)
@@ -388,6 +419,16 @@ impl Embedder for RemoteEmbedder {
         self.tell_soon(ToHost::PromiseSettled { promise, completion });
     }
 
+    fn begins(&self) -> bool {
+        while self.wire.lock().has_more() {
+            let heard = self.wire.lock().hear(Wait::No);
+            if !self.note_before(heard) {
+                break;
+            }
+        }
+        !self.termination.is_raised()
+    }
+
     fn poll(&self, now: Instant) {
         {
             let mut looked = self.looked.lock();
@@ -406,6 +447,7 @@ impl Embedder for RemoteEmbedder {
         }
         if self.outcomes.is_some() {
             self.note_all();
+            self.heed_others();
         }
         let (earlier, since) = *self.computed.lock();
         if earlier + since.elapsed() > self.safety_cap {

@@ -149,3 +149,23 @@ fn a_call_during_a_cell_that_ends_its_session_settles_once() {
         }
     }
 }
+
+#[test]
+fn calls_that_are_made_at_once_settle_in_their_order() {
+    const CALLS: u32 = 2_000;
+    for interleave in [false, true] {
+        let (sender, events) = channel();
+        let host = Arc::new(Teller(sender));
+        let session = open(interleave, &host);
+        let given = session.run(cell("give(() => 1); 0"), Arc::clone(&host) as _);
+        drop(given.expect("no misuse"));
+        let Heard::Function(function) = heard(&events) else { panic!("a function comes first") };
+        assert_eq!(heard(&events), Heard::Settled);
+        for call in 1..=CALLS {
+            session.call_function(function, message(|args| args.array(0)), call);
+        }
+        for call in 1..=CALLS {
+            assert_eq!(heard(&events), Heard::Outcome(call), "interleave: {interleave}");
+        }
+    }
+}

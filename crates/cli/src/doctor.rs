@@ -57,7 +57,7 @@ pub(crate) async fn doctor(
     };
     match streams::out(&report) {
         // Nobody reads it any more; the exit code tells what is required.
-        Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => {
+        Err(error) if !exit::is_unread(&error) => {
             return Err(Ended::unwritten(&error));
         }
         _ => {}

@@ -49,9 +49,10 @@ impl Ended {
 
     /// The end by an output that could not be written.
     pub(crate) fn unwritten(error: &io::Error) -> Self {
-        match error.kind() {
-            io::ErrorKind::BrokenPipe => Self { code: UNREAD, message: None },
-            _ => Self::failure(&format_args!("stdout: {error}")),
+        if is_unread(error) {
+            Self { code: UNREAD, message: None }
+        } else {
+            Self::failure(&format_args!("stdout: {error}"))
         }
     }
 
@@ -63,6 +64,12 @@ impl Ended {
     pub(crate) fn message(&self) -> Option<&str> {
         self.message.as_deref()
     }
+}
+
+/// Whether an output could not be written because nobody reads it any more. The reader of a socket may have left it with
+/// lines in it.
+pub(crate) fn is_unread(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::BrokenPipe | io::ErrorKind::ConnectionReset)
 }
 
 impl From<Error> for Ended {

@@ -22,7 +22,11 @@ use crate::{
         inbound::Inbound,
         native::{NativeFunctions, extension_place},
     },
-    data::{cause::Cause, portable::portable},
+    data::{
+        cause::Cause,
+        cell::{RESET, ROLLED_BACK},
+        portable::portable,
+    },
     isolate::{
         Started, State, backtrace,
         engine::{
@@ -595,6 +599,24 @@ impl State {
         }
     }
 
+    /// A function of the sandbox that the host calls. One that is gone went with a state of the session: the host calls
+    /// none that it has released.
+    fn called_function(&self, number: u32) -> Outcome<Local> {
+        let known = self.exported.borrow().get(&number).map(|exported| exported.function.clone());
+        let Some(session) = self.session.as_ref().filter(|_| known.is_none()) else {
+            return known.map_or_else(|| self.imported_function(number), Ok);
+        };
+        let (name, message) = if number < session.first_function.get() {
+            RESET
+        } else {
+            (
+                ROLLED_BACK,
+                "the session was rolled back, and this function is of a state that is gone",
+            )
+        };
+        Err(self.throw_error(ErrorClass::Error, name, message))
+    }
+
     /// The number of a promise for the host. Once the host has the number, it is notified of the outcome: see
     /// [`State::watch_promise`].
     pub(in crate::isolate) fn export_promise(&self, promise: Raw) -> Outcome<u32> {
@@ -752,7 +774,7 @@ impl State {
         call: u32,
     ) -> Outcome<()> {
         let cx = self.realm().cx;
-        let function = self.imported_function(function)?;
+        let function = self.called_function(function)?;
         let args = clone_args_in(self, args)?;
         let raws: Vec<Raw> = args.iter().map(Local::raw).collect();
         let result = cx.call(function.raw(), undefined(), &raws)?;

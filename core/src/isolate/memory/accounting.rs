@@ -23,6 +23,8 @@ pub(in crate::isolate) struct Accounting {
     /// Whether a refused request leaves the engine. Otherwise the request gets null, which the engine does not survive
     /// everywhere.
     pub(in crate::isolate) leaves: Cell<bool>,
+    /// Whether a request to end is not heeded yet.
+    pub(in crate::isolate) defers: Cell<bool>,
     /// Bytes that a run which must end may still have, in small blocks.
     pub(in crate::isolate) lent_bytes: Cell<usize>,
     /// Raised by other threads. Shared with the handle of the run, so that a handle of an earlier run in the same heap
@@ -53,11 +55,9 @@ impl Accounting {
 
     pub(in crate::isolate) fn must_end(&self) -> bool {
         self.exhausted.get()
-            || self
-                .termination
-                .borrow()
-                .as_ref()
-                .is_some_and(|termination| termination.is_raised() || termination.is_exhausted())
+            || self.termination.borrow().as_ref().is_some_and(|termination| {
+                (termination.is_raised() && !self.defers.get()) || termination.is_exhausted()
+            })
     }
 
     pub(in crate::isolate) fn part_with_termination(&self) {

@@ -70,6 +70,7 @@ impl Heap {
             peak_bytes: Cell::new(0),
             exhausted: Cell::new(false),
             leaves: Cell::new(false),
+            defers: Cell::new(false),
             lent_bytes: Cell::new(0),
             termination: RefCell::new(None),
             countdown: Cell::new(Countdown::NONE),
@@ -117,6 +118,7 @@ impl Heap {
         accounting.limit_bytes.set(limit_bytes);
         accounting.peak_bytes.set(held);
         accounting.exhausted.set(held > limit_bytes);
+        accounting.defers.set(false);
         accounting.lent_bytes.set(LENT_BYTES);
         self.set_termination(Some(termination));
         if let Blocks::Arena(arena) = &accounting.blocks {
@@ -257,6 +259,15 @@ impl Heap {
     /// Whether the run has to end: it hit its limit, or was asked to.
     pub(crate) fn must_end(&self) -> bool {
         self.accounting().must_end()
+    }
+
+    /// Does something that only the limit ends: a request to end is heeded afterwards.
+    pub(in crate::isolate) fn deferring_end<T>(&self, act: impl FnOnce() -> T) -> T {
+        let accounting = self.accounting();
+        accounting.defers.set(true);
+        let done = act();
+        accounting.defers.set(false);
+        done
     }
 
     /// Sets where the engine counts the polls until it calls its interrupt handler. The heap shortens that count when a

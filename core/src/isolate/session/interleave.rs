@@ -6,7 +6,10 @@
 //! the later of the two. The cells that had no turn since then go on, and the others are undone with it. A cell that had
 //! given its value before goes on, too, unless it has called the host since: it settles as it would have.
 
-use std::{cell::Cell, collections::BTreeMap};
+use std::{
+    cell::Cell,
+    collections::{BTreeMap, HashSet},
+};
 
 use super::{
     image::{self, Image},
@@ -340,8 +343,16 @@ impl SessionIsolate {
             (None, Before::Checkpoint(base)) => (&base.0, &base.1),
             (None, _) => return self.undo_all(number, true),
         };
-        let again = handed.into_iter().map(|(_, inbound)| inbound);
-        let again = again.filter(|inbound| image.knows(inbound)).collect();
+        let mut brought = HashSet::new();
+        let is_needed = |inbound: &Inbound| {
+            let is_needed = image.knows(inbound)
+                || inbound.settles().is_some_and(|promise| brought.contains(&promise));
+            if is_needed {
+                brought.extend(inbound.brings());
+            }
+            is_needed
+        };
+        let again = handed.into_iter().map(|(_, inbound)| inbound).filter(is_needed).collect();
         let mut is_left = false;
         if let Some(state) = &mut self.state {
             let mut occupied = self.tenant.occupy();
@@ -380,7 +391,7 @@ impl SessionIsolate {
 
     /// Puts the beginning of the session back.
     fn undo_all(&mut self, number: u32, is_reset: bool) -> Concluded {
-        self.start_again();
+        self.start_again(is_reset);
         let flights = self.flights.replace(Flights::default()).unwrap_or_default();
         let undone = flights.cells.into_keys().filter(|other| *other != number).collect();
         let state = if is_reset { SessionState::Reset } else { SessionState::RolledBack };

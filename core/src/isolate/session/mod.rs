@@ -71,6 +71,8 @@ pub(super) struct Session {
     rounds: Cell<u32>,
     /// The promises of the host that came with messages which are handed in again if the present cell is undone.
     brought: RefCell<HashSet<u32>>,
+    /// The first number of a function that the host was given since the session was reset.
+    pub(super) first_function: Cell<u32>,
     /// The cell that runs.
     present: RefCell<Option<Present>>,
     /// The cells that wait, if cells interleave.

@@ -15,7 +15,12 @@ use super::{
 use crate::{
     binding::inbound::Inbound,
     data::outcome::Status,
-    isolate::{End, Realm, Turn, loader, memory::home::Tenant, settle, state::State},
+    isolate::{
+        End, Realm, Turn, loader,
+        memory::home::Tenant,
+        settle::{self, NotStarted},
+        state::State,
+    },
     modules::{program::Unlinked, session_program::LinkedCell},
 };
 
@@ -70,29 +75,42 @@ pub(super) fn link(state: &mut State, work: Work) -> Result<Linked, End> {
     }
 }
 
-/// Takes in what the host gave, loads the cell, and begins it.
-pub(super) fn begin(
+/// A cell that is loaded, or the reason why it is not.
+pub(super) type Loaded = Result<Ready, NotStarted>;
+
+/// Takes in what the host gave, and loads the cell. Nothing runs, and nothing but the limit ends this: to leave the engine
+/// would cost the state.
+pub(super) fn load(
     state: &State,
     linked: Linked,
     capabilities: &Capabilities,
     report: bool,
+) -> Loaded {
+    let (held_bytes, _) = state.held_and_room_bytes();
+    state.charge_compiled(held_bytes);
+    state.instance().heap().deferring_end(|| {
+        state.take_in(capabilities, report)?;
+        match linked {
+            Linked::Source(cell) => match loader::load_cell(state, &cell) {
+                Ok(body) => Ok(Ready::Source(cell, body)),
+                Err(error) => Err(NotStarted::Unlinked(error)),
+            },
+            Linked::Ready(ready) => Ok(ready),
+        }
+    })
+}
+
+/// Begins a cell that is loaded.
+pub(super) fn begin(
+    state: &State,
+    loaded: Loaded,
     inbox: Vec<Inbound>,
     images: &[&Image],
     handed: &mut Vec<Inbound>,
 ) -> Turn {
-    let (held_bytes, _) = state.held_and_room_bytes();
-    state.charge_compiled(held_bytes);
-    let ready =
-        state.take_in(capabilities, report).map_err(Into::into).and_then(|()| match linked {
-            Linked::Source(cell) => match loader::load_cell(state, &cell) {
-                Ok(body) => Ok(Ready::Source(cell, body)),
-                Err(error) => Err(settle::NotStarted::Unlinked(error)),
-            },
-            Linked::Ready(ready) => Ok(ready),
-        });
     hand_in(state, inbox, images, handed);
     state.note_job();
-    let begun = ready.and_then(|ready| cell::begin(state, ready));
+    let begun = loaded.and_then(|ready| cell::begin(state, ready));
     settle::go_on_from(state, begun)
 }
 

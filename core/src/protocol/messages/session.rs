@@ -80,10 +80,9 @@ pub(crate) enum CellWork {
         args: Value,
         call: u32,
     },
-    /// Calls that the worker has received and that came too late for the cell before, at least one. The cell ends with
-    /// the last of them.
+    /// A call that the worker has received and that no other cell was handed.
     Left {
-        calls: Vec<u32>,
+        call: u32,
     },
 }
 
@@ -192,7 +191,7 @@ pub(super) fn write_cell(frame: Frame, cell: Cell) -> Frame {
         CellWork::Held { function, args, call } => {
             frame.u8(HELD).u32(function).u32(call).value(args)
         }
-        CellWork::Left { calls } => frame.u8(LEFT).list(calls.into_iter(), Frame::u32),
+        CellWork::Left { call } => frame.u8(LEFT).u32(call),
     }
 }
 
@@ -210,7 +209,7 @@ pub(super) fn read_cell(fields: &mut Fields) -> Result<Cell, Unreadable> {
             let (function, call) = (fields.u32()?, fields.u32()?);
             CellWork::Held { function, args: fields.value()?, call }
         }
-        LEFT => CellWork::Left { calls: fields.list(Fields::u32)? },
+        LEFT => CellWork::Left { call: fields.u32()? },
         _ => return Err(Unreadable::Broken),
     };
     Ok(Cell { number, work, report, validated_kinds })
@@ -425,7 +424,7 @@ mod tests {
             },
             || CellWork::Call { name: "f".to_owned(), args: message("a") },
             || CellWork::Held { function: 1, args: message("b"), call: 2 },
-            || CellWork::Left { calls: vec![9, 4] },
+            || CellWork::Left { call: 9 },
         ];
         for work in works {
             let cell =

@@ -7,6 +7,7 @@
 mod interleave;
 
 use std::{
+    collections::VecDeque,
     sync::{Arc, atomic::Ordering},
     time::Duration,
 };
@@ -70,7 +71,7 @@ pub(super) fn serve(
         keeps_logs,
         safety_cap,
         shared: Shared { outcomes: Arc::new(Mutex::new(outcomes)), ..Shared::default() },
-        calls: Vec::new(),
+        calls: VecDeque::new(),
     };
     for mut inbound in inbox {
         inbound.count(&session.shared.in_flight, usize::MAX);
@@ -119,7 +120,7 @@ struct Session {
     safety_cap: Duration,
     shared: Shared,
     /// Calls that came too late for the cell in which the host made them. The host gives each a cell of its own.
-    calls: Vec<Inbound>,
+    calls: VecDeque<Inbound>,
 }
 
 impl Session {
@@ -166,7 +167,7 @@ impl Session {
     fn keep_for_later(&mut self, messages: Vec<Inbound>) {
         for inbound in messages {
             if matches!(inbound, Inbound::FunctionCall { .. }) {
-                self.calls.push(inbound);
+                self.calls.push_back(inbound);
             } else {
                 self.shared.inbox.lock().push(inbound);
             }
@@ -254,19 +255,12 @@ impl Session {
             }
             CellWork::Call { name, args } => Work::Call { name, args },
             CellWork::Held { function, args, call } => Work::Held { function, args, call },
-            CellWork::Left { calls } => {
-                let mut left = calls.into_iter().map(|call| self.left(call));
-                let last = left.next_back()??;
-                let earlier = left.collect::<Option<Vec<_>>>()?;
-                // The cell is handed them in this order.
-                self.shared.inbox.lock().extend(earlier);
-                match last {
-                    Inbound::FunctionCall { function, args, call } => {
-                        Work::Held { function, args, call }
-                    }
-                    _ => return None,
+            CellWork::Left { call } => match self.left(call)? {
+                Inbound::FunctionCall { function, args, call } => {
+                    Work::Held { function, args, call }
                 }
-            }
+                _ => return None,
+            },
         })
     }
 
@@ -274,7 +268,7 @@ impl Session {
     fn left(&mut self, call: u32) -> Option<Inbound> {
         let is_it = |it: &Inbound| matches!(it, Inbound::FunctionCall { call: other, .. } if *other == call);
         let at = self.calls.iter().position(is_it)?;
-        Some(self.calls.remove(at))
+        self.calls.remove(at)
     }
 
     fn tell(&self, told: ToHost) -> bool {

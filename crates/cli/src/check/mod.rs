@@ -70,9 +70,7 @@ pub(crate) async fn check(
     flush(&streams, false, signals).await?;
     match streams.failure() {
         // Nobody reads it any more; the exit code tells the same.
-        Some(error) if error.kind() != std::io::ErrorKind::BrokenPipe => {
-            Err(Ended::unwritten(&error))
-        }
+        Some(error) if !exit::is_unread(&error) => Err(Ended::unwritten(&error)),
         _ => Ok(code),
     }
 }

@@ -2,6 +2,7 @@
 
 use std::{
     io::{BufRead, BufReader, Read, Write},
+    os::{fd::OwnedFd, unix::net::UnixStream},
     process::{Child, Command, Stdio},
 };
 
@@ -123,6 +124,24 @@ fn output_that_nobody_reads_ends_the_run() {
     let (mut child, stdout) = computing();
     drop(stdout);
     assert_eq!(child.wait().expect("it ends").code(), Some(141));
+}
+
+#[test]
+fn a_socket_that_its_reader_leaves_with_lines_in_it_ends_the_run() {
+    let (reader, stdout) = UnixStream::pair().expect("a pair of sockets");
+    let mut command = command(&["run", "-"]);
+    command.stdin(Stdio::piped()).stdout(OwnedFd::from(stdout)).stderr(Stdio::piped());
+    let mut child = command.spawn().expect("it starts");
+    // It holds the other end, too.
+    drop(command);
+    let source = b"for (;;) console.log('more');";
+    child.stdin.take().expect("piped").write_all(source).expect("it reads");
+    let mut reader = BufReader::new(reader);
+    let mut line = String::new();
+    reader.read_line(&mut line).expect("a line");
+    drop(reader);
+    let output = child.wait_with_output().expect("it ends");
+    assert_eq!((output.status.code(), output.stderr.len()), (Some(141), 0));
 }
 
 /// A run whose output nobody reads, though its reader is there. It says on stderr when its code begins.

@@ -121,7 +121,7 @@ impl SessionIsolate {
                 Before::Pristine => SessionState::RolledBack,
                 _ => SessionState::Reset,
             };
-            self.start_again();
+            self.start_again(undone == SessionState::Reset);
             return undone;
         };
         let (snapshot, image) = &**checkpoint;
@@ -137,13 +137,16 @@ impl SessionIsolate {
         SessionState::RolledBack
     }
 
-    /// Puts the beginning back.
-    pub(in crate::isolate::session) fn start_again(&mut self) {
+    /// Puts the beginning back. `is_reset`: functions that the host has from before are those of a session that was reset.
+    pub(in crate::isolate::session) fn start_again(&mut self, is_reset: bool) {
         if let Some(mut state) = self.state.take() {
             self.numbers = self.numbers.of(&state);
             self.program = std::mem::replace(program_of(&mut state), self.program.emptied());
             self.program.reset();
             forgetting(|| drop(state));
+        }
+        if is_reset {
+            self.numbers.first_function = self.numbers.function;
         }
         self.lost = !self.tenant.occupy().recall_pristine();
         self.before = Before::first(self.limits);

@@ -16,7 +16,7 @@ use super::{
     image::{self, Image},
     interleave::{Flights, Landed, images},
     seats::Seats,
-    turns::{begin, enter, fit, hand_in, link},
+    turns::{begin, enter, fit, hand_in, link, load},
 };
 use crate::{
     binding::inbound::Inbound,
@@ -139,7 +139,7 @@ pub(super) enum Progress {
     Left,
 }
 
-portable!(struct Numbers { function, promise, call });
+portable!(struct Numbers { function, promise, call, first_function });
 
 /// Numbers for each isolate of a session whose threads do not come back.
 const NUMBERS_BITS: u32 = 24;
@@ -150,6 +150,8 @@ struct Numbers {
     function: u32,
     promise: u32,
     call: u32,
+    /// The next one of a function when the session was last reset.
+    first_function: u32,
 }
 
 #[expect(unsafe_code, reason = "the engine's values are plain pointers")]
@@ -220,7 +222,7 @@ impl SessionIsolate {
     /// out.
     pub(crate) fn number_after(&mut self, lost: u32) {
         let base = (lost & 0x3F) << NUMBERS_BITS;
-        self.numbers = Numbers { function: base, promise: base, call: base };
+        self.numbers = Numbers { function: base, promise: base, call: base, first_function: base };
     }
 
     /// Begins a cell, with the messages that waited: compiles, links, and runs everything that can run.
@@ -265,6 +267,10 @@ impl SessionIsolate {
             link(state, work)
         };
         let linked = match linked {
+            Ok(_) if is_asked(state) => Err(settle::forced(state)),
+            linked => linked,
+        };
+        let linked = match linked {
             Ok(linked) => linked,
             Err(end) => {
                 self.handed = inbox;
@@ -273,7 +279,7 @@ impl SessionIsolate {
         };
         drop(occupied);
         self.present = Progress::Running;
-        let (capabilities, mut handed) = (&self.capabilities, Vec::new());
+        let (capabilities, mut handed, mut inbox) = (&self.capabilities, Vec::new(), Some(inbox));
         let images = images(&self.before, self.flights.as_ref());
         let landed = Landed::default();
         let turn = enter(
@@ -281,11 +287,23 @@ impl SessionIsolate {
             self.state.as_deref(),
             (&mut self.present, &mut self.peak_bytes),
             |state| {
-                let report = seat.report;
-                let turn = begin(state, linked, capabilities, report, inbox, &images, &mut handed);
+                let loaded = load(state, linked, capabilities, seat.report);
+                if !seat.embedder.begins() || is_asked(state) {
+                    return Turn::Ended(settle::forced(state));
+                }
+                let inbox = inbox.take().unwrap_or_default();
+                let turn = begin(state, loaded, inbox, &images, &mut handed);
                 landed.note(state, turn)
             },
         );
+        if let Some(inbox) = inbox {
+            // No code ran. Without the engine the state is lost all the same.
+            if self.present == Progress::Running {
+                self.present = Progress::Untouched;
+            }
+            self.handed = inbox;
+            return turn;
+        }
         self.note_turn(seat.number, &landed, handed);
         turn
     }
@@ -421,7 +439,7 @@ impl SessionIsolate {
     /// Forgets all state; capabilities and updates stay. Between cells, or in place of [`SessionIsolate::conclude`].
     pub(crate) fn reset(&mut self) {
         self.handed = Vec::new();
-        self.start_again();
+        self.start_again(true);
         self.flights = self.flights.take().map(|_| Flights::default());
         self.present = Progress::Untouched;
     }
@@ -448,6 +466,11 @@ impl SessionIsolate {
             state.set_embedder(Arc::new(NullEmbedder), Arc::default());
         }
     }
+}
+
+/// Whether somebody has asked the cell to end, which has not hit its limit.
+fn is_asked(state: &State) -> bool {
+    state.must_end() && !state.exhausted()
 }
 
 /// Prepares the instance for a turn of a cell.
@@ -478,6 +501,7 @@ impl Numbers {
             function: self.function.max(state.next_number.get()),
             promise: self.promise.max(state.next_promise.get()),
             call: state.last_started.get(),
+            first_function: self.first_function,
         }
     }
 }
@@ -494,6 +518,9 @@ fn new_state(
         State::new(occupied.instance(), embedder, linker, Task::default(), Arc::default());
     let seats = if interleaves { Seats::new() } else { None };
     state.session = Some(Session { seats, ..Session::default() });
+    if let Some(session) = &state.session {
+        session.first_function.set(numbers.first_function);
+    }
     state.next_number.set(numbers.function);
     state.next_promise.set(numbers.promise);
     state.last_started.set(numbers.call);

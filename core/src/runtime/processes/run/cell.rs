@@ -6,6 +6,7 @@
 //! worker stays; if the worker does not answer in time, it is killed, and the session begins anew.
 
 use std::{
+    collections::VecDeque,
     sync::{
         Arc,
         atomic::{AtomicBool, AtomicU64, Ordering},
@@ -52,8 +53,6 @@ pub(crate) enum Kind {
     Cell,
     /// A call that the host made between cells; nobody has a handle on it.
     Held,
-    /// Calls of that kind whose arguments the worker has already.
-    Left,
     /// No cell, but a question.
     Question,
 }
@@ -94,6 +93,10 @@ pub(crate) struct InSession {
     /// Its number among all runs of the session, if cells interleave; otherwise zero.
     pub(super) number: u32,
     timeout: Option<Duration>,
+    /// The call of the host that it is.
+    call: Option<u32>,
+    /// The length of its source.
+    pub(super) source_bytes: u32,
     /// Whether the runs before it in the session are over.
     has_turn: AtomicBool,
     /// When the cell began, for its native host.
@@ -106,7 +109,7 @@ pub(crate) struct InSession {
 }
 
 impl InSession {
-    pub(crate) fn new(
+    fn new(
         session: Arc<Session>,
         native: Arc<NativeHost>,
         kind: Kind,
@@ -119,12 +122,42 @@ impl InSession {
             kind,
             number,
             timeout,
+            call: None,
+            source_bytes: 0,
             has_turn: AtomicBool::new(false),
             since: AtomicU64::new(0),
             question: Mutex::default(),
             named: Mutex::default(),
             under_way: Mutex::default(),
         }
+    }
+
+    /// A cell of the caller.
+    pub(crate) fn cell(
+        session: Arc<Session>,
+        native: Arc<NativeHost>,
+        work: &CellWork,
+        number: u32,
+        timeout: Option<Duration>,
+    ) -> Self {
+        let source_bytes = match work {
+            CellWork::Source { source, .. } => source.text.len(),
+            _ => 0,
+        };
+        Self {
+            source_bytes: u32::try_from(source_bytes).unwrap_or(u32::MAX),
+            ..Self::new(session, native, Kind::Cell, number, timeout)
+        }
+    }
+
+    /// A call that the host made.
+    pub(crate) fn held(
+        session: Arc<Session>,
+        native: Arc<NativeHost>,
+        number: u32,
+        call: u32,
+    ) -> Self {
+        Self { call: Some(call), ..Self::new(session, native, Kind::Held, number, None) }
     }
 
     /// A run that asks.
@@ -167,14 +200,6 @@ impl Place {
     }
 }
 
-/// Calls of the host that a cell leaves for the next one.
-pub(crate) struct Waiting {
-    /// Those that its worker has.
-    pub(super) late: Vec<u32>,
-    /// Those that it never got.
-    pub(super) followers: Vec<Inbound>,
-}
-
 /// The outcome of giving a message to a cell.
 pub(crate) enum Received {
     Yes,
@@ -215,25 +240,30 @@ impl Run {
         self.is_waiting()
     }
 
-    /// Takes the call that it is away from it, if it is one that has not begun.
-    pub(crate) fn withdraw(&self) -> Option<Inbound> {
-        let mut shared = self.shared.lock();
-        let is_held = self.kind() == Some(Kind::Held) && shared.phase == Phase::Queued;
-        match shared.work.take_if(|_| is_held)? {
-            Work::Cell(cell) => match cell.work {
-                CellWork::Held { function, args, call } => {
-                    shared.is_withdrawn = true;
-                    Some(Inbound::FunctionCall { function, args, call })
-                }
-                _ => None,
-            },
-            _ => None,
-        }
+    /// The call of the host that it is.
+    pub(crate) fn call_of_host(&self) -> Option<u32> {
+        self.cell.as_ref().and_then(|part| part.call)
     }
 
-    /// Gives it a call that goes into its cell, because it was made soon after its own.
-    pub(crate) fn follow(&self, call: Inbound) {
-        self.shared.lock().followers.push(call);
+    /// Whether it is a cell that has begun and has not been asked to end.
+    pub(crate) fn listens(&self) -> bool {
+        let shared = self.shared.lock();
+        let is_cell = self.kind().is_some_and(|kind| kind != Kind::Question);
+        is_cell && shared.link.is_some() && !self.is_settled() && !shared.record.is_asked()
+    }
+
+    /// Takes messages that wait, if its worker waits for the host, and for no answer to a call.
+    pub(crate) fn resume_with(&self, messages: VecDeque<Inbound>) -> Result<(), VecDeque<Inbound>> {
+        let mut shared = self.shared.lock();
+        let waits = shared.phase == Phase::Waiting && shared.calling.is_none();
+        let Some(link) = shared.link.clone().filter(|_| waits && !shared.record.is_asked()) else {
+            return Err(messages);
+        };
+        for inbound in messages {
+            shared.send_on(&link, inbound);
+        }
+        shared.phase = Phase::Woken;
+        Ok(())
     }
 
     /// Begins in a worker, to which `prepare` sends what goes before. The session's lock is held.
@@ -286,26 +316,12 @@ impl Run {
             dealings.sent += 1;
             dealings.ledger.begin(part.number);
         }
-        for inbound in std::mem::take(&mut shared.followers) {
-            shared.send_on(&worker.link, inbound);
-        }
         Begun::Yes
     }
 
     /// Takes a message of the host, unless it is for the next cell. The session's lock is held.
     pub(crate) fn hand_in(&self, inbound: Inbound) -> Received {
-        let mut inbound = inbound;
         let mut shared = self.shared.lock();
-        let is_call = matches!(inbound, Inbound::FunctionCall { .. });
-        // Otherwise later calls could overtake this one, once its own has begun.
-        let follows = is_call && matches!(self.kind(), Some(Kind::Held | Kind::Left));
-        if follows && shared.phase == Phase::Queued && !shared.record.is_asked() {
-            if !inbound.count(&self.in_flight, self.memory_limit) {
-                return Received::No(inbound);
-            }
-            shared.followers.push(inbound);
-            return Received::Yes;
-        }
         let is_cell = self.kind().is_some_and(|kind| kind != Kind::Question);
         let ends = !is_cell || self.is_settled() || shared.record.is_asked();
         let Some(link) = shared.link.clone().filter(|_| !ends) else {

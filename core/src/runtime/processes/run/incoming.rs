@@ -173,7 +173,7 @@ impl Run {
         Ok(())
     }
 
-    fn parks(&self, taken: u64) -> Result<(), Unreadable> {
+    fn parks(self: &Arc<Self>, taken: u64) -> Result<(), Unreadable> {
         let mut shared = self.shared.lock();
         // Between two parkings the worker has taken something.
         let sent = {
@@ -189,6 +189,9 @@ impl Run {
         if taken == sent {
             self.waits(&mut shared);
             drop(shared);
+            if let Some(part) = &self.cell {
+                part.session.waits(self);
+            }
             self.workers.dispatch();
         }
         Ok(())
@@ -313,7 +316,8 @@ impl Run {
                 End::Asked
             }
             WorkersEnd::Undone => {
-                self.shared.lock().record.ask(Reason::RolledBack);
+                let reason = self.reason_of_undone();
+                self.shared.lock().record.ask(reason);
                 End::Asked
             }
             WorkersEnd::Stalled(error) => {

@@ -7,7 +7,13 @@ use std::{sync::Arc, time::Instant};
 
 use super::{Phase, Run, cell::Place};
 use crate::{
-    data::cell::SessionState, isolate::End, protocol::frame::Unreadable, runtime::record::Reason,
+    data::cell::SessionState,
+    isolate::End,
+    protocol::frame::Unreadable,
+    runtime::{
+        record::Reason,
+        registry::{self, Runs},
+    },
 };
 
 impl Run {
@@ -64,10 +70,20 @@ impl Run {
         waits
     }
 
+    /// Why a cell ends that is undone with another one: the close of the runtime ends both.
+    pub(super) fn reason_of_undone(&self) -> Reason {
+        if self.workers.registry().is_closed() {
+            Reason::of_caller(Some(registry::CLOSED))
+        } else {
+            Reason::RolledBack
+        }
+    }
+
     /// Settles a cell that was undone with another one, or with the whole session.
     pub(crate) fn undo_with(&self, state: SessionState) {
         let is_reset = state == SessionState::Reset;
-        self.shared.lock().record.ask(if is_reset { Reason::Reset } else { Reason::RolledBack });
+        let reason = if is_reset { Reason::Reset } else { self.reason_of_undone() };
+        self.shared.lock().record.ask(reason);
         self.settle(End::Asked, None, Place::Back(state));
     }
 }

@@ -26,7 +26,7 @@ use std::{
 
 use isolane_confine::Ended;
 
-use self::cell::{InSession, Kind, Place, Waiting};
+use self::cell::{InSession, Kind, Place};
 pub(crate) use self::session::Session;
 use super::{
     dealings::Dealings,
@@ -69,6 +69,10 @@ const GRACE_OF_CELL: Duration =
 
 /// How much longer for each cell in flight, which may have to be undone with it.
 const GRACE_OF_FLIGHT: Duration = Duration::from_millis(1);
+
+/// How much longer for each byte of a cell's source: while the worker compiles, nothing ends the cell.
+const GRACE_OF_BYTE: Duration =
+    Duration::from_nanos(if cfg!(debug_assertions) { 2_000 } else { 200 });
 
 pub(crate) struct Run {
     workers: Arc<Workers<Self>>,
@@ -151,10 +155,6 @@ struct Shared {
     /// Calls of the host that were sent during this cell, and which message each was; in the end those that came too
     /// late.
     placed: Vec<(u64, u32)>,
-    /// Calls of the host that came before this call of the host had begun, and after it: they go into its cell.
-    followers: Vec<Inbound>,
-    /// Whether its work was given to another run.
-    is_withdrawn: bool,
     /// The message that the host validated last, and accepted.
     accepted: Option<Value>,
     /// The bytes of reports and logs that are kept.
@@ -225,8 +225,6 @@ impl Run {
                 calling: None,
                 dealings: Arc::new(Mutex::new(Dealings::of_run(most_bytes(memory_limit)))),
                 placed: Vec::new(),
-                followers: Vec::new(),
-                is_withdrawn: false,
                 accepted: None,
                 kept_bytes: 0,
                 permit: false,
@@ -274,7 +272,9 @@ impl Run {
             link.close();
         }
         drop(shared);
-        let grace = self.cell.as_ref().map_or(GRACE, |part| part.session.grace());
+        let grace = self.cell.as_ref().map_or(GRACE, |part| {
+            part.session.grace() + GRACE_OF_BYTE.saturating_mul(part.source_bytes)
+        });
         self.workers.watch_ending(self, grace);
     }
 
@@ -296,8 +296,7 @@ impl Run {
         let held_bytes = state.map_or(self.in_flight.most_bytes() as u64, |_| 0);
         let peak_bytes = peak_bytes.map(|bytes| bytes.max(held_bytes));
         let status = shared.record.settle(end, peak_bytes, state);
-        let error = shared.record.error().filter(|_| self.cell.is_some());
-        let error = error.map(|error| (error.name.clone(), error.message.clone()));
+        let error = shared.record.failure().filter(|_| self.cell.is_some());
         self.settled.store(true, Ordering::Release);
         shared.phase = Phase::Over;
         let permit = std::mem::take(&mut shared.permit);
@@ -305,8 +304,6 @@ impl Run {
         let worker = link.as_ref().map(|link| link.worker);
         let early = std::mem::take(&mut shared.early);
         let late = std::mem::take(&mut shared.placed).into_iter().map(|(_, call)| call).collect();
-        let is_withdrawn = shared.is_withdrawn;
-        let waiting = Waiting { late, followers: std::mem::take(&mut shared.followers) };
         let unused = (shared.work.take(), early, shared.accepted.take(), link);
         drop(shared);
         drop(unused);
@@ -314,7 +311,7 @@ impl Run {
             self.workers.give_back_permit();
         }
         let kind = self.kind();
-        let counted = kind != Some(Kind::Question) && !is_withdrawn;
+        let counted = kind != Some(Kind::Question);
         self.workers.settle(self.place, counted.then_some(status));
         // This thread is not the host's, so a panic of the host must not reach it.
         drop(catch_unwind(AssertUnwindSafe(|| {
@@ -329,7 +326,7 @@ impl Run {
             if let Some((_, message)) = &error {
                 self.answer_not(message);
             }
-            part.session.leave(self, place, error, waiting);
+            part.session.leave(self, place, error, late);
         }
         worker
     }

@@ -6,6 +6,7 @@
 //! the same queue, and have no result.
 
 use std::{
+    collections::VecDeque,
     fmt,
     sync::{
         Arc,
@@ -39,6 +40,9 @@ pub(crate) trait CellSession: Recipient + fmt::Debug {
 
     /// The isolate as the last cell left it, if there is one.
     fn isolate(&self) -> Option<Box<SessionIsolate>>;
+
+    /// The cell waits for the host: it is handed the calls that wait.
+    fn parked(&self, run: &Arc<Run>);
 
     /// The run is over.
     fn leave(&self, run: &Arc<Run>, left: Left);
@@ -137,6 +141,8 @@ pub(crate) struct InSession {
     pub(super) number: u32,
     pub(super) native: Arc<NativeHost>,
     pub(super) kind: Kind,
+    /// The call of the host that it is.
+    call: Option<u32>,
     /// When the cell began, for its native host.
     since: AtomicU64,
     pub(super) home: AtHome,
@@ -148,9 +154,10 @@ impl InSession {
         number: u32,
         native: Arc<NativeHost>,
         kind: Kind,
+        call: Option<u32>,
     ) -> Self {
         let (since, home) = (AtomicU64::new(0), AtHome::default());
-        Self { session, number, native, kind, since, home }
+        Self { session, number, native, kind, call, since, home }
     }
 }
 
@@ -173,15 +180,51 @@ impl Run {
         matches!(self.shared.lock().phase, Phase::Queued(_))
     }
 
+    /// The call of the host that it is.
+    pub(crate) fn call_of_host(&self) -> Option<u32> {
+        self.cell.as_ref().and_then(|part| part.call)
+    }
+
+    /// Whether it is a cell that has begun and is not over.
+    pub(crate) fn listens(&self) -> bool {
+        let shared = self.shared.lock();
+        let begun = !matches!(shared.phase, Phase::Queued(_) | Phase::Over);
+        begun && !self.kind().is_some_and(Kind::is_task) && !shared.claimed && !self.is_settled()
+    }
+
     /// Takes a message of the host, unless it is for the next cell.
     pub(crate) fn receive(self: &Arc<Self>, inbound: Inbound) -> Result<(), Inbound> {
         let shared = self.shared.lock();
-        let begun = !matches!(shared.phase, Phase::Queued(_) | Phase::Over);
-        if !begun || self.kind().is_some_and(Kind::is_task) || shared.claimed || self.is_settled() {
+        if matches!(shared.phase, Phase::Over) || shared.claimed || self.is_settled() {
             return Err(inbound);
         }
         self.take_in(shared, inbound);
         Ok(())
+    }
+
+    /// Takes messages that are counted already, if it waits for the host.
+    pub(crate) fn resume_with(
+        self: &Arc<Self>,
+        messages: VecDeque<Inbound>,
+    ) -> Result<(), VecDeque<Inbound>> {
+        let mut shared = self.shared.lock();
+        if shared.claimed || !matches!(shared.phase, Phase::Parked(_)) {
+            return Err(messages);
+        }
+        shared.inbox.extend(messages);
+        self.wake(shared);
+        Ok(())
+    }
+
+    /// More was to be held for it than its session may hold.
+    pub(crate) fn overdraw(self: &Arc<Self>) {
+        let mut shared = self.shared.lock();
+        if shared.claimed || self.is_settled() {
+            return;
+        }
+        self.termination.exhaust();
+        shared.record.overdraw();
+        self.wake(shared);
     }
 
     /// The isolate of the session, and the first turn of a cell in it.
@@ -216,6 +259,9 @@ impl Run {
     ) {
         self.slice.lock().take();
         let Some((keep, reset)) = self.claim(&end) else {
+            if self.shared.lock().is_early {
+                return self.come_late(part, isolate);
+            }
             // The watchdog has settled it, and its session has begun anew.
             drop(isolate);
             self.shared.lock().phase = Phase::Over;
@@ -241,6 +287,34 @@ impl Run {
         isolate.take_checkpoint();
         let has_completed = state == SessionState::Kept && !is_untouched;
         let ending = Ending { error, undone, has_completed };
+        self.leave(part, Place::Back(Some(isolate)), state, ending);
+    }
+
+    /// Settles a cell that does not come to its first instruction in time. Its session is told when its thread does.
+    /// Returns whether it was one.
+    pub(super) fn settle_early(self: &Arc<Self>) -> bool {
+        {
+            let mut shared = self.shared.lock();
+            let is_cell = self.kind().is_some_and(|kind| !kind.is_task());
+            let computes = matches!(shared.phase, Phase::Computing) && !shared.has_begun;
+            let is_over = shared.claimed || self.is_settled();
+            if !is_cell || !computes || is_over || shared.record.is_reset() {
+                return false;
+            }
+            shared.claimed = true;
+            shared.is_early = true;
+        }
+        self.settle(End::Asked, None, SessionState::Kept);
+        true
+    }
+
+    /// Gives the isolate back after the cell has settled, of which no code ran.
+    fn come_late(self: &Arc<Self>, part: &InSession, mut isolate: Box<SessionIsolate>) {
+        let error = self.settle(End::Asked, None, SessionState::Kept);
+        let error = error.or_else(|| self.shared.lock().record.failure());
+        let Concluded { state, again, undone, .. } = isolate.conclude(part.number, false);
+        self.shared.lock().inbox.splice(..0, again);
+        let ending = Ending { error, undone, has_completed: false };
         self.leave(part, Place::Back(Some(isolate)), state, ending);
     }
 

@@ -32,7 +32,7 @@ impl Run {
     }
 
     /// Resumes it if it is parked.
-    fn wake(self: &Arc<Self>, mut shared: MutexGuard<'_, Shared>) {
+    pub(super) fn wake(self: &Arc<Self>, mut shared: MutexGuard<'_, Shared>) {
         match std::mem::replace(&mut shared.phase, Phase::Computing) {
             Phase::Parked(isolate) => {
                 shared.phase = Phase::Woken(isolate);
@@ -245,6 +245,10 @@ impl Watched for Run {
             return self.resources.watchdog.watch_ending(self);
         }
         if self.press() {
+            // The one that has the turn may not have begun.
+            return self.resources.watchdog.watch_ending(self);
+        }
+        if !self.termination.is_exhausted() && self.settle_early() {
             return;
         }
         // The end of a cell that is decided takes no time that matters.

@@ -109,6 +109,14 @@ impl Embedder for RunEmbedder {
         }
     }
 
+    fn begins(&self) -> bool {
+        let run = &self.0;
+        let mut shared = run.shared.lock();
+        let begins = !shared.claimed && !shared.record.is_asked() && !run.is_settled();
+        shared.has_begun |= begins;
+        begins
+    }
+
     fn poll(&self, now: Instant) {
         let run = &self.0;
         let checked = run.slice.lock().as_mut().and_then(|slice| slice.check(now));

@@ -96,6 +96,10 @@ struct Shared {
     stalled: Option<Box<ExecutionError>>,
     /// Whether it is decided how a cell ends, and its session is being told.
     claimed: bool,
+    /// Whether code of a cell has run, or may.
+    has_begun: bool,
+    /// Whether a cell has settled before its thread came to its first instruction: the session has not been told.
+    is_early: bool,
 }
 
 enum Phase {
@@ -186,6 +190,8 @@ impl Run {
                 parkings: 0,
                 stalled: None,
                 claimed: false,
+                has_begun: false,
+                is_early: false,
             }),
             answered: Condvar::new(),
             answer_of: AtomicU64::new(0),
@@ -365,6 +371,9 @@ impl Run {
         if !waits_for_host {
             self.resources.watchdog.watch_stalled(self, parking);
         }
+        if let Some(part) = &self.cell {
+            part.session.parked(self);
+        }
         Next::Parked
     }
 
@@ -447,8 +456,7 @@ impl Run {
         let kind = self.kind();
         let cell = kind.map(|_| state);
         let status = shared.record.settle(end, peak_bytes.map(|bytes| bytes as u64), cell);
-        let error = shared.record.error().filter(|_| kind.is_some());
-        let error = error.map(|error| (error.name.clone(), error.message.clone()));
+        let error = shared.record.failure().filter(|_| kind.is_some());
         if kind.is_none() {
             shared.inbox.clear();
         }

@@ -12,7 +12,8 @@ use crate::{
     isolate::session::{SessionIsolate, Work as CellWork},
     modules::session_request::{CallRequest, CellRequest, SessionRequest, UpdateRequest},
     runtime::{
-        record::{CLOSED, RESET, Reason},
+        record::{CLOSED, RESET, Reason, TERMINATED},
+        registry::{self, Runs},
         session::{Done, Forked, Outside, SessionControl, closed, unanswered, uncopied},
         threads::run::{
             Work,
@@ -108,7 +109,9 @@ impl SessionControl for Session {
             self.closed.store(true, Ordering::Release);
             shared.closers.push(done);
         }
-        self.end_all(&Reason::Closed, CLOSED);
+        let is_runtimes = self.resources.registry.is_closed();
+        let error = if is_runtimes { (TERMINATED, registry::CLOSED) } else { CLOSED };
+        self.end_all(&Reason::Closed, error);
     }
 
     fn abandon(self: Arc<Self>) {

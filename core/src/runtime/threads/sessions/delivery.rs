@@ -9,8 +9,7 @@ use super::{Options, Session, Shared};
 use crate::{
     binding::{
         handle::Recipient,
-        host::Completion,
-        inbound::{Inbound, TOO_LARGE, thrown},
+        inbound::{Inbound, TOO_LARGE},
         interception::Interception,
     },
     isolate::session::Work as CellWork,
@@ -35,51 +34,57 @@ impl Recipient for Session {
             return self.reject(call.into_iter().collect(), CLOSED);
         }
         shared.settlements.note(&inbound);
-        let takes = !self.request.interleave;
-        if let Some(current) = shared.current.clone().filter(|_| takes) {
+        if call.is_some() && self.resources.ensure_threads().is_err() {
+            drop(shared);
+            return self.reject(call.into_iter().collect(), CLOSED);
+        }
+        let current =
+            shared.current.clone().filter(|run| !self.request.interleave && run.listens());
+        // A message does not overtake calls that wait.
+        if let Some(current) = current.as_ref().filter(|_| call.is_none())
+            && !shared.queue.has_messages()
+        {
             match current.receive(inbound) {
-                Ok(()) => {
-                    if let Some(call) = call {
-                        shared.calls.place(call, Placed::In(Arc::downgrade(&current)));
-                    }
-                    return;
-                }
+                Ok(()) => return,
                 Err(refused) => inbound = refused,
             }
         }
         if !inbound.count(&self.in_flight, self.limit_bytes) {
-            match inbound {
-                Inbound::PromiseSettled { promise, .. } => {
-                    let completion: Completion = Err(thrown("MemoryLimit", TOO_LARGE));
-                    shared.inbox.push(Inbound::PromiseSettled { promise, completion });
-                }
-                _ => {
-                    drop(shared);
-                    self.reject(call.into_iter().collect(), ("MemoryLimit", TOO_LARGE));
-                }
+            if let Some(current) = &current {
+                current.overdraw();
             }
-            return;
+            if call.is_some() {
+                drop(shared);
+                return self.reject(call.into_iter().collect(), ("MemoryLimit", TOO_LARGE));
+            }
+            inbound.refuse();
+        }
+        if let Some(call) = call {
+            shared.calls.place(call, Placed::Waiting);
+            shared.queue.push_call(call);
         }
         if self.request.interleave {
-            if let Some(call) = call {
-                shared.calls.place(call, Placed::Waiting);
-            }
             shared.inbox.push(inbound);
             let next = self.schedule(&mut shared);
             drop(shared);
             return self.start(next);
         }
-        if call.is_none() {
+        if call.is_none() && !shared.queue.has_messages() {
             return shared.inbox.push(inbound);
         }
-        let Some(run) = self.held(&mut shared, inbound) else {
-            drop(shared);
-            return self.reject(call.into_iter().collect(), CLOSED);
-        };
-        shared.queue.push_back(run);
-        let next = shared.advance();
-        drop(shared);
-        self.start(next);
+        match current {
+            Some(current) => {
+                shared.queue.keep(inbound);
+                self.hand_over(&mut shared, &current);
+            }
+            None if call.is_none() => shared.inbox.push(inbound),
+            None => {
+                shared.queue.keep(inbound);
+                let next = self.advance(&mut shared);
+                drop(shared);
+                self.start(next);
+            }
+        }
     }
 
     fn charge(self: Arc<Self>, bytes: usize) -> Option<Charge> {
@@ -93,30 +98,30 @@ impl Recipient for Session {
 
 impl Session {
     /// Keeps messages that a cell has not been handed, or that it is to be handed again, in front of those that came
-    /// since. Calls become cells of their own, in front of the others; those that were rejected meanwhile are dropped.
+    /// since. Calls have the first turns; those that were rejected meanwhile are dropped.
     pub(super) fn keep_for_later(&self, shared: &mut Shared, mut inbox: Vec<Inbound>) {
         inbox.retain(|inbound| shared.calls.is_due(inbound));
         let (calls, messages): (Vec<_>, Vec<_>) =
             inbox.into_iter().partition(|it| matches!(it, Inbound::FunctionCall { .. }));
         shared.inbox.splice(..0, messages);
-        for call in calls.into_iter().rev() {
-            if let Some(run) = self.held(shared, call) {
-                shared.queue.push_front(run);
+        for inbound in &calls {
+            if let Inbound::FunctionCall { call, .. } = inbound {
+                shared.calls.place(*call, Placed::Waiting);
             }
         }
+        shared.queue.put_calls_back(calls);
     }
 
     /// The run of a call that the host makes between cells. `None` if there can be none.
     pub(super) fn held(&self, shared: &mut Shared, inbound: Inbound) -> Option<Arc<Run>> {
         let Inbound::FunctionCall { function, args, call } = inbound else { return None };
         let work = Work::Cell(CellWork::Held { function, args, call });
-        self.resources.ensure_threads().ok()?;
         let interceptor = self.request.interceptor.as_ref();
         let interception = interceptor.map(|interceptor| Interception::new(interceptor.held()));
         let host = interception.is_some().then(|| self.host.bare());
         let options = Options { host, interception, ..Options::default() };
         let run = self.make(work, Kind::Held, options);
-        shared.calls.place(call, Placed::Own(Arc::downgrade(&run)));
+        shared.calls.place(call, Placed::Own);
         Some(run)
     }
 }

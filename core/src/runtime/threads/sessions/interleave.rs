@@ -17,19 +17,22 @@ use crate::{
             run::{Run, cell::Kind},
             scheduler::Job,
         },
+        turns::Entry,
     },
 };
 
 impl Shared {
-    /// The place of the next run in the queue. A copy of the session waits until no cell is in flight, and so do those
+    /// The place of the next one in the queue. A copy of the session waits until no cell is in flight, and so do those
     /// behind it which have not begun.
     pub(super) fn first(&self) -> Option<usize> {
-        let is_alone = |run: &Arc<Run>| run.kind().is_some_and(Kind::is_alone);
-        let bar = self.queue.iter().position(|run| is_alone(run) && !self.flights.is_empty());
-        let mut places = self.queue.iter().enumerate();
-        places
-            .find(|(place, run)| bar.is_none_or(|bar| *place < bar) || run.is_called())
-            .map(|(place, _)| place)
+        let is_bar = |run: &Arc<Run>| run.kind().is_some_and(Kind::is_alone) && run.is_waiting();
+        let mut entries = self.queue.iter().enumerate();
+        match entries.next()?.1 {
+            Entry::Run(run) if !self.flights.is_empty() && is_bar(run) => {}
+            _ => return Some(0),
+        }
+        let is_called = |entry: &Entry<Run>| matches!(entry, Entry::Run(run) if run.is_called());
+        entries.find(|(_, entry)| is_called(entry)).map(|(place, _)| place)
     }
 
     /// Removes a cell that is over, and those that were undone with it; returns the latter.
@@ -43,18 +46,27 @@ impl Shared {
         let is_undone =
             |other: &mut Arc<Run>| state == SessionState::Reset || undone.contains(&other.number());
         let gone: Vec<_> = self.flights.extract_if(.., is_undone).collect();
-        self.queue.retain(|waiting| !gone.iter().any(|run| Arc::ptr_eq(run, waiting)));
+        if !gone.is_empty() {
+            let is_gone = |waiting: &Arc<Run>| gone.iter().any(|run| Arc::ptr_eq(run, waiting));
+            self.queue.retain(|entry| !matches!(entry, Entry::Run(run) if is_gone(run)));
+        }
         gone
     }
 
     /// Calls a cell that waits. `first`: before all others.
     fn call(&mut self, run: &Arc<Run>, first: bool) {
-        if run.call() {
-            self.queue.push_back(Arc::clone(run));
+        let is_new = run.call();
+        if !first {
+            if is_new {
+                self.queue.push(Arc::clone(run));
+            }
+            return;
         }
-        let place = self.queue.iter().position(|other| Arc::ptr_eq(other, run));
-        if let Some(run) = place.filter(|_| first).and_then(|place| self.queue.remove(place)) {
-            self.queue.push_front(run);
+        let is_it = |entry: &Entry<Run>| matches!(entry, Entry::Run(it) if Arc::ptr_eq(it, run));
+        let queued = if is_new { None } else { self.queue.iter().position(is_it) };
+        let entry = queued.and_then(|place| self.queue.remove(place));
+        if is_new || entry.is_some() {
+            self.queue.push_first(Entry::Run(Arc::clone(run)));
         }
     }
 }
@@ -78,11 +90,11 @@ impl Session {
         }
         if run.is_ending() {
             // Its end takes no time that matters.
-            shared.queue.push_front(Arc::clone(run));
+            shared.queue.push_first(Entry::Run(Arc::clone(run)));
         } else {
-            shared.queue.push_back(Arc::clone(run));
+            shared.queue.push(Arc::clone(run));
         }
-        let next = shared.advance();
+        let next = self.advance(&mut shared);
         drop(shared);
         self.start(next);
     }
@@ -105,7 +117,11 @@ impl Session {
     /// Ends the cell that computes, because another one in flight is to end first and takes its turn back.
     pub(super) fn end_current(&self, run: &Arc<Run>) {
         let current = self.shared.lock().current.clone();
-        let other = current.filter(|current| current.number() != 0 && !Arc::ptr_eq(current, run));
+        let is_other = |current: &Arc<Run>| {
+            // One that has not begun has done nothing that would be undone.
+            current.number() != 0 && !Arc::ptr_eq(current, run) && !current.is_waiting()
+        };
+        let other = current.filter(is_other);
         if let Some(current) = other {
             current.end(self.reason_of_undone());
         }
@@ -114,7 +130,7 @@ impl Session {
     /// The run whose turn it is now, if nobody has it, once all that can resume have been called.
     pub(super) fn schedule(&self, shared: &mut Shared) -> Option<Arc<Run>> {
         if !self.request.interleave || shared.current.is_some() {
-            return shared.advance();
+            return self.advance(shared);
         }
         self.dispatch(shared);
         let isolate = shared.isolate.as_ref();
@@ -126,7 +142,7 @@ impl Session {
                 shared.call(&run, true);
             }
         }
-        let next = shared.advance();
+        let next = self.advance(shared);
         let waiting = shared.flights.clone();
         if can_resume {
             for run in &waiting {
@@ -137,13 +153,13 @@ impl Session {
             for run in waiting.iter().filter(|run| !run.is_stalled()) {
                 shared.call(run, false);
             }
-            return shared.advance();
+            return self.advance(shared);
         }
         next
     }
 
-    /// Gives the host's messages to the cells in flight that they are for. Calls of functions of other cells become
-    /// cells of their own; those that were rejected meanwhile are dropped. Further messages stay for whichever cell
+    /// Gives the host's messages to the cells in flight that they are for. Calls of functions of other cells wait for
+    /// their turns; those that were rejected meanwhile are dropped. Further messages stay for whichever cell
     /// computes next.
     pub(super) fn dispatch(&self, shared: &mut Shared) {
         if !self.request.interleave || shared.inbox.is_empty() {
@@ -173,16 +189,14 @@ impl Session {
                 (Ok((run, called)), call) => {
                     if let Some(call) = call {
                         shared.calls.place(call, Placed::In(Arc::downgrade(&run)));
+                        shared.note_over(1);
                     }
                     if called {
-                        shared.queue.push_back(run);
+                        shared.queue.push(run);
                     }
                 }
                 (Err(inbound), None) => left.push(inbound),
-                (Err(inbound), Some(_)) => {
-                    let run = self.held(shared, inbound);
-                    shared.queue.extend(run);
-                }
+                (Err(inbound), Some(_)) => shared.queue.keep(inbound),
             }
         }
         shared.inbox = left;

@@ -11,7 +11,6 @@ mod delivery;
 mod interleave;
 
 use std::{
-    collections::VecDeque,
     fmt,
     sync::{
         Arc, Weak,
@@ -38,18 +37,22 @@ use crate::{
     },
     data::cell::SessionState,
     error::{Error, ErrorKind},
-    isolate::{Termination, session::SessionIsolate},
+    isolate::{
+        Termination,
+        session::{SessionIsolate, Work as CellWork},
+    },
     modules::{
         request::timeout,
         session_request::{SessionRequest, UpdateRequest},
     },
     os::sync::Mutex,
     runtime::{
-        calls::Calls,
+        calls::{Calls, Placed},
         record::{CLOSED, RESET, Reason},
         registry::{self, Runs},
         session::{Done, SessionControl},
         settlements::Settlements,
+        turns::{Entry, Turns},
     },
     value::InFlight,
 };
@@ -78,8 +81,8 @@ pub(super) struct Session {
 /// The state that the threads of a session share.
 #[derive(Default)]
 struct Shared {
-    /// The runs that wait for their turn.
-    queue: VecDeque<Arc<Run>>,
+    /// The runs and calls that wait for their turn.
+    queue: Turns<Run>,
     /// The run whose turn it is.
     current: Option<Arc<Run>>,
     /// The cells that have begun and are not over, if cells interleave, in the order in which they began. They wait for
@@ -172,7 +175,11 @@ impl Session {
         let cell = |host| Arc::new(self.host.cell(host, interception));
         let native = host.map_or_else(|| Arc::clone(&self.host), cell);
         let number = self.next_number(kind);
-        let part = InSession::new(session, number, Arc::clone(&native), kind);
+        let call = match &work {
+            Work::Cell(CellWork::Held { call, .. }) => Some(*call),
+            _ => None,
+        };
+        let part = InSession::new(session, number, Arc::clone(&native), kind, call);
         let start = Start {
             work,
             host: native,
@@ -196,8 +203,8 @@ impl Session {
             drop(shared);
             return run.end(Reason::Closed);
         }
-        shared.queue.push_back(Arc::clone(run));
-        let next = shared.advance();
+        shared.queue.push(Arc::clone(run));
+        let next = self.advance(&mut shared);
         drop(shared);
         self.start(next);
         if self.resources.registry.is_closed() {
@@ -222,8 +229,8 @@ impl Session {
                 |run: &Arc<Run>| run.kind() == Some(Kind::Reset) && matches!(reason, Reason::Reset);
             // Cells in flight end in a turn of their own.
             let (left, waiting): (Vec<_>, Vec<_>) =
-                shared.queue.drain(..).partition(|run| stays(run) || run.is_called());
-            shared.queue = left.into();
+                shared.queue.drain().into_iter().partition(|run| stays(run) || run.is_called());
+            left.into_iter().for_each(|run| shared.queue.push(run));
             // The one that computes first: the end of another cell in flight would undo it.
             let mut runs = Vec::from_iter(shared.current.clone().filter(|run| !stays(run)));
             runs.extend(waiting);
@@ -240,9 +247,11 @@ impl Session {
         self.free_when_idle();
     }
 
-    /// Why a cell ends that is undone with another one: the close or the reset that ends the other one ends it, too.
+    /// Why a cell ends that is undone with another one: the close or the reset that ends the other one ends this one, too.
     fn reason_of_undone(&self) -> Reason {
-        if self.closed.load(Ordering::Acquire) {
+        if self.resources.registry.is_closed() {
+            Reason::of_caller(Some(registry::CLOSED))
+        } else if self.closed.load(Ordering::Acquire) {
             Reason::Closed
         } else if self.shared.lock().ending > 0 {
             Reason::Reset
@@ -303,19 +312,13 @@ struct Options {
 }
 
 impl Shared {
-    /// The run whose turn it is now, if nobody has it.
-    fn advance(&mut self) -> Option<Arc<Run>> {
-        if self.current.is_some() {
-            return None;
-        }
-        // Those that were ended meanwhile have settled.
-        self.queue.retain(|run| run.is_waiting() || run.is_called());
-        let run = self.queue.remove(self.first()?)?;
-        if run.number() != 0 && run.is_waiting() {
-            self.flights.push(Arc::clone(&run));
-        }
-        self.current = Some(Arc::clone(&run));
-        Some(run)
+    /// Notes that so many entries of the queue will have no turn.
+    fn note_over(&mut self, count: usize) {
+        let Self { queue, calls, .. } = self;
+        queue.note_over(count, |entry| match entry {
+            Entry::Run(run) => run.is_waiting() || run.is_called(),
+            Entry::Call(call) => calls.waits(*call),
+        });
     }
 
     /// Notes that an isolate has these updates.
@@ -324,6 +327,64 @@ impl Shared {
             self.applied.retain(|earlier| !update.covers(earlier));
             self.applied.push(update);
         }
+    }
+}
+
+impl Session {
+    /// The run whose turn it is now, if nobody has it.
+    fn advance(&self, shared: &mut Shared) -> Option<Arc<Run>> {
+        if shared.current.is_some() {
+            return None;
+        }
+        self.dispatch(shared);
+        loop {
+            let run = match shared.queue.remove(shared.first()?)? {
+                Entry::Run(run) => run,
+                Entry::Call(call) => {
+                    if self.resources.registry.is_closed() {
+                        // The end of the session rejects it, which comes right away.
+                        shared.queue.push_first(Entry::Call(call));
+                        return None;
+                    }
+                    let message = shared.queue.take_call(call);
+                    let message = message.filter(|_| shared.calls.is_pending(call));
+                    let Some(run) = message.and_then(|message| self.held(shared, message)) else {
+                        continue;
+                    };
+                    run
+                }
+            };
+            let begins = run.is_waiting();
+            // Those that were ended meanwhile have settled.
+            if begins || run.is_called() {
+                if begins && run.number() != 0 {
+                    shared.flights.push(Arc::clone(&run));
+                }
+                shared.current = Some(Arc::clone(&run));
+                return Some(run);
+            }
+        }
+    }
+
+    /// Gives the cell whose turn it is the calls that wait, and the messages behind them, if it waits for the host.
+    fn hand_over(&self, shared: &mut Shared, run: &Arc<Run>) {
+        if !shared.queue.has_messages() {
+            return;
+        }
+        let messages = shared.queue.take_messages();
+        let call = |inbound: &Inbound| match inbound {
+            Inbound::FunctionCall { call, .. } => Some(*call),
+            _ => None,
+        };
+        let calls: Vec<u32> = messages.iter().filter_map(call).collect();
+        if let Err(messages) = run.resume_with(messages) {
+            return shared.queue.put_back(messages);
+        }
+        let count = calls.len();
+        for call in calls {
+            shared.calls.place(call, Placed::In(Arc::downgrade(run)));
+        }
+        shared.note_over(count);
     }
 }
 
@@ -378,10 +439,10 @@ impl CellSession for Session {
             let mut shared = self.shared.lock();
             if !shared.current.as_ref().is_some_and(|current| Arc::ptr_eq(current, run)) {
                 // It waited in the queue, or the session began anew without it.
-                shared.queue.retain(|waiting| !Arc::ptr_eq(waiting, run));
+                shared.note_over(1);
                 shared.flights.retain(|other| !Arc::ptr_eq(other, run));
-                let lost = shared.calls.end_of(run);
-                let next = shared.advance();
+                let lost = shared.calls.end_of(run.call_of_host());
+                let next = self.advance(&mut shared);
                 drop(shared);
                 drop(place);
                 self.start(next);
@@ -393,8 +454,10 @@ impl CellSession for Session {
                 shared.inbox.splice(..0, again);
             }
             self.keep_for_later(&mut shared, inbox);
+            let behind = shared.queue.take_behind();
+            shared.inbox.extend(behind);
             let undone = shared.end_flights(run, state, &undone);
-            let mut lost = shared.calls.end_of(run);
+            let mut lost = shared.calls.end_of(run.call_of_host());
             if has_completed && run.number() != 0 {
                 self.kept_at.store(self.host.now(), Ordering::Relaxed);
             }
@@ -412,11 +475,14 @@ impl CellSession for Session {
                     shared.isolate.take()
                 }
             };
-            for run in &undone {
-                lost.append(&mut shared.calls.undo(run));
+            let mut others = Vec::new();
+            for run in undone {
+                let mut calls = shared.calls.undo(&run);
+                calls.append(&mut shared.calls.end_of(run.call_of_host()));
                 shared.inbox.append(&mut run.take_messages());
+                others.push((run, calls));
             }
-            (self.schedule(&mut shared), lost, gone, undone)
+            (self.schedule(&mut shared), lost, gone, others)
         };
         drop(gone);
         let reason = match state {
@@ -424,8 +490,13 @@ impl CellSession for Session {
             _ => self.reason_of_undone(),
         };
         let state = if matches!(reason, Reason::Reset) { SessionState::Reset } else { state };
-        for run in undone {
-            run.undo_with(reason.clone(), state);
+        for (run, calls) in undone {
+            let error = run.undo_with(reason.clone(), state);
+            let error =
+                error.as_ref().map_or((name.as_str(), message.as_str()), |(name, message)| {
+                    (name.as_str(), message.as_str())
+                });
+            self.reject(calls, error);
         }
         if let Some(stay) = gone_stay {
             stay.mark_stuck();
@@ -439,6 +510,13 @@ impl CellSession for Session {
     /// As [`SessionRequest::keeps_logs`].
     fn keeps_logs(&self) -> bool {
         self.request.keeps_logs
+    }
+
+    fn parked(&self, run: &Arc<Run>) {
+        let mut shared = self.shared.lock();
+        if shared.current.as_ref().is_some_and(|current| Arc::ptr_eq(current, run)) {
+            self.hand_over(&mut shared, run);
+        }
     }
 
     fn takes_outcome(&self, call: u32) -> bool {

@@ -19,7 +19,8 @@ use crate::{
     protocol::messages::session::{Cell, CellWork},
     runtime::{
         processes::run::cell::Question,
-        record::{CLOSED, RESET, Reason},
+        record::{CLOSED, RESET, Reason, TERMINATED},
+        registry::{self, Runs},
         session::{Done, Forked, Outside, SessionControl, closed},
     },
     value::Kinds,
@@ -90,7 +91,9 @@ impl SessionControl for Session {
             self.closed.store(true, Ordering::Release);
             shared.closers.push(done);
         }
-        self.end_all(&Reason::Closed, CLOSED);
+        let is_runtimes = self.workers.registry().is_closed();
+        let error = if is_runtimes { (TERMINATED, registry::CLOSED) } else { CLOSED };
+        self.end_all(&Reason::Closed, error);
         self.free_when_idle();
     }
 
@@ -154,8 +157,8 @@ impl Session {
         let validated_kinds = native.validated_kinds();
         let report = report.unwrap_or(self.request.report);
         let (number, timeout) = (self.next_number(Kind::Cell), timeout(timeout_ms));
+        let part = InSession::cell(self.me(), Arc::clone(&native), &work, number, timeout);
         let cell = Cell { number, work, report, validated_kinds };
-        let part = InSession::new(self.me(), Arc::clone(&native), Kind::Cell, number, timeout);
         let options = Options { host: native, validated_kinds, report };
         let run = self.make(Work::Cell(Box::new(cell)), part, options);
         match ended {

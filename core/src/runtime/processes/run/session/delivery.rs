@@ -1,17 +1,15 @@
 //! Messages of the host to a session, in a cell and between cells.
 //!
 //! In: answers, calls of functions that the host holds, and releases. Out: messages for the cell that runs, or for the
-//! next one; and a cell of its own for a call that is made between cells. Calls keep their order: one that comes while
-//! others wait for a cell of their own goes into that cell, behind them.
+//! next one; and a cell of its own for a call that is made between cells.
 
 use std::sync::{Arc, atomic::Ordering};
 
-use super::{InSession, Options, Received, Session, Shared, Waiting, interleave::Passed};
+use super::{CallsTurn, InSession, Options, Received, Session, Shared, interleave::Passed};
 use crate::{
     binding::{
         handle::{Recipient, RunControl},
-        host::Completion,
-        inbound::{Inbound, TOO_LARGE, thrown},
+        inbound::{Inbound, TOO_LARGE},
         interception::Interception,
     },
     protocol::messages::session::{Cell, CellWork},
@@ -22,6 +20,7 @@ use crate::{
             run::{Run, Work, cell::Kind},
         },
         record::CLOSED,
+        registry::Runs,
     },
     value::Charge,
 };
@@ -60,43 +59,53 @@ impl Recipient for Session {
                     return rejected("MemoryLimit", TOO_LARGE);
                 }
             }
-        } else if let Some(current) = shared.current.clone() {
-            let received = current.hand_in(inbound);
-            if let (Received::Yes | Received::Woken, Some(call)) = (&received, call) {
-                shared.calls.place(call, Placed::In(Arc::downgrade(&current)));
-            }
-            match received {
+        }
+        let current = shared.current.clone().filter(|run| !self.interleaves() && run.listens());
+        // A message does not overtake calls that wait.
+        if let Some(current) = current.as_ref().filter(|_| call.is_none())
+            && !shared.queue.has_messages()
+        {
+            match current.hand_in(inbound) {
                 Received::No(refused) => inbound = refused,
                 Received::Yes => return,
                 Received::Woken => {
                     drop(shared);
-                    return self.workers.wake(current);
+                    return self.workers.wake(Arc::clone(current));
                 }
                 Received::TooLarge => {
                     drop(shared);
-                    self.workers.kill(&current, &Lost::TooLarge);
-                    return rejected("MemoryLimit", TOO_LARGE);
+                    return self.workers.kill(current, &Lost::TooLarge);
                 }
             }
         }
         if !inbound.count(&self.in_flight, self.limit_bytes) {
-            if let Inbound::PromiseSettled { promise, .. } = inbound {
-                let completion: Completion = Err(thrown("MemoryLimit", TOO_LARGE));
-                shared.inbox.push(Inbound::PromiseSettled { promise, completion });
-                return;
+            if call.is_some() {
+                drop(shared);
+                return rejected("MemoryLimit", TOO_LARGE);
             }
-            drop(shared);
-            return rejected("MemoryLimit", TOO_LARGE);
+            inbound.refuse();
         }
-        let Inbound::FunctionCall { function, args, call } = inbound else {
-            return shared.inbox.push(inbound);
-        };
-        let work = CellWork::Held { function, args, call };
-        let run = self.held(&mut shared, call, work, Kind::Held);
-        shared.queue.push_back(run);
-        let next = self.schedule(&mut shared);
-        drop(shared);
-        self.start(next);
+        if let Some(call) = call {
+            shared.calls.place(call, Placed::Waiting);
+            shared.queue.push_call(call);
+        }
+        match current {
+            Some(current) if call.is_some() || shared.queue.has_messages() => {
+                shared.queue.keep(inbound);
+                let wakes = self.hand_over(&mut shared, &current);
+                drop(shared);
+                if wakes {
+                    self.workers.wake(current);
+                }
+            }
+            None if call.is_some() => {
+                shared.queue.keep(inbound);
+                let next = self.schedule(&mut shared);
+                drop(shared);
+                self.start(next);
+            }
+            _ => shared.inbox.push(inbound),
+        }
     }
 
     fn charge(self: Arc<Self>, bytes: usize) -> Option<Charge> {
@@ -115,51 +124,40 @@ impl Recipient for Session {
 }
 
 impl Session {
-    /// Puts calls that came too late for their cell in front of all others, in their order. Those that the worker has are
-    /// one cell: they were made in one. If the worker is lost, they are too.
-    pub(super) fn put_back(&self, shared: &mut Shared, Waiting { late, followers }: Waiting) {
-        for inbound in followers.into_iter().rev() {
-            if let Inbound::FunctionCall { function, args, call } = inbound {
-                let work = CellWork::Held { function, args, call };
-                let held = self.held(shared, call, work, Kind::Held);
-                shared.queue.push_front(held);
-            }
+    /// Makes a run of a call whose turn it is.
+    pub(super) fn turn_of(&self, shared: &mut Shared, call: u32) -> CallsTurn {
+        if self.workers.registry().is_closed() {
+            // The end of the session rejects it, which comes right away.
+            return CallsTurn::Untold;
         }
-        if shared.worker.is_none() {
-            return;
-        }
-        // Some were refused, or rejected with all others.
-        let late: Vec<u32> =
-            late.into_iter().filter(|call| shared.calls.is_pending(*call)).collect();
-        let Some(&last) = late.last() else { return };
-        let work = CellWork::Left { calls: late.clone() };
-        let left = self.held(shared, last, work, Kind::Left);
-        for &call in late.iter().rev().skip(1) {
-            shared.calls.place(call, Placed::In(Arc::downgrade(&left)));
-        }
-        shared.queue.push_front(left);
+        let work = match shared.calls.place_of(call) {
+            Some(Placed::Sent) => return CallsTurn::Untold,
+            Some(Placed::Left) => CellWork::Left { call },
+            Some(Placed::Waiting) => match shared.queue.take_call(call) {
+                Some(Inbound::FunctionCall { function, args, call }) => {
+                    CellWork::Held { function, args, call }
+                }
+                _ => return CallsTurn::Never,
+            },
+            Some(Placed::In(_) | Placed::Own) | None => return CallsTurn::Never,
+        };
+        CallsTurn::Comes(self.held(shared, call, work))
     }
 
     /// The run of a call that the host makes between cells.
-    pub(super) fn held(
-        &self,
-        shared: &mut Shared,
-        call: u32,
-        work: CellWork,
-        kind: Kind,
-    ) -> Arc<Run> {
+    fn held(&self, shared: &mut Shared, call: u32, work: CellWork) -> Arc<Run> {
         let interceptor = self.request.interceptor.as_ref();
         let native = interceptor.map_or_else(
             || Arc::clone(&self.host),
             |it| Arc::new(self.host.cell(self.host.bare(), Some(Interception::new(it.held())))),
         );
-        let number = self.next_number(kind);
-        let part = InSession::new(self.me(), Arc::clone(&native), kind, number, None);
+        let number = self.next_number(Kind::Held);
+        let part = InSession::held(self.me(), Arc::clone(&native), number, call);
         let (report, validated_kinds) = (self.request.report, self.validated_kinds);
         let cell = Cell { number, work, report, validated_kinds };
         let options = Options { host: native, validated_kinds, report };
         let run = self.make(Work::Cell(Box::new(cell)), part, options);
-        shared.calls.place(call, Placed::Own(Arc::downgrade(&run)));
+        shared.calls.place(call, Placed::Own);
         run
     }
 }

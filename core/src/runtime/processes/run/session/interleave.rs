@@ -13,18 +13,20 @@ use std::{
 
 use super::{
     super::{GRACE_OF_CELL, GRACE_OF_FLIGHT, interleave::is_same, session_worker::SessionWorker},
-    Kind, Place, Session, Shared, end_left,
+    Kind, Place, Session, Shared, end_asked,
 };
 use crate::{
     binding::inbound::Inbound,
     data::cell::SessionState,
     protocol::{
         frame::{Frame, Unreadable},
-        messages::{CellEnded, ToHost, ToWorker, session::CellWork},
+        messages::{CellEnded, ToHost, ToWorker},
     },
     runtime::{
         calls::Placed,
         processes::{run::Run, worker_socket::FrameSink},
+        record::RESET,
+        turns::Entry,
     },
 };
 
@@ -45,10 +47,19 @@ impl Shared {
         found.cloned().ok_or(Unreadable::Broken)
     }
 
-    /// Whether the first run of the queue can begin as soon as the worker parks.
+    /// Whether the first one in the queue can begin as soon as the worker parks.
     fn has_next(&self) -> bool {
-        let first = self.queue.iter().find(|run| run.is_waiting());
-        first.is_some_and(|run| self.flights.is_empty() || !run.asks_for_copy())
+        let can_begin = |entry: &Entry<Run>| match entry {
+            Entry::Run(run) => {
+                run.is_waiting().then(|| self.flights.is_empty() || !run.asks_for_copy())
+            }
+            Entry::Call(call) => match self.calls.place_of(*call) {
+                Some(Placed::Waiting | Placed::Left) => Some(true),
+                Some(Placed::Sent) => Some(false),
+                Some(Placed::In(_) | Placed::Own) | None => None,
+            },
+        };
+        self.queue.iter().find_map(can_begin).unwrap_or(false)
     }
 
     /// Sends the parked worker a frame with which it goes on. Returns the cell that is to be woken for it.
@@ -77,7 +88,7 @@ impl Session {
 
     /// The run whose turn it is now, if nobody has it. Otherwise has the worker park soon if it can begin one.
     pub(super) fn schedule(&self, shared: &mut Shared) -> Option<Arc<Run>> {
-        let next = shared.advance();
+        let next = self.advance(shared);
         if !self.request.interleave || next.is_some() || shared.offered || !shared.has_next() {
             return next;
         }
@@ -132,7 +143,11 @@ impl Session {
         let permit = match &shared.current {
             Some(current) if current.is_calling() => return Err(Unreadable::Broken),
             // It begins as soon as it has a permit, though the worker computes by then.
-            Some(current) if current.is_waiting() => false,
+            Some(current) if current.is_waiting() => {
+                let granted = Arc::clone(current);
+                shared.granted.push(granted);
+                false
+            }
             Some(current) => current.step_back(),
             None => false,
         };
@@ -190,17 +205,22 @@ impl Session {
     /// The worker has placed a call of the host: in a cell in flight, or in none.
     fn placed(&self, call: u32, number: u32) -> Result<(), Unreadable> {
         let mut shared = self.shared.lock();
-        if !shared.calls.is_in_worker(call) {
-            return Err(Unreadable::Broken);
-        }
+        let is_new = match shared.calls.place_of(call) {
+            Some(Placed::Sent) => true,
+            // Its cell has ended, and was not handed it.
+            Some(Placed::In(_)) => false,
+            _ => return Err(Unreadable::Broken),
+        };
         if number != 0 {
             let run = shared.flight(number)?;
             shared.calls.place(call, Placed::In(Arc::downgrade(&run)));
-            return Ok(());
+            shared.note_over(usize::from(is_new));
+        } else {
+            shared.calls.place(call, Placed::Left);
+            if !is_new {
+                shared.queue.push_first(Entry::Call(call));
+            }
         }
-        let work = CellWork::Left { calls: vec![call] };
-        let run = self.held(&mut shared, call, work, Kind::Left);
-        shared.queue.push_back(run);
         let next = self.schedule(&mut shared);
         drop(shared);
         self.start(next);
@@ -266,7 +286,8 @@ impl Session {
             return Passed::TooLarge(shared.flights.last().cloned());
         }
         if let Some(call) = call {
-            shared.calls.place(call, Placed::Waiting);
+            shared.calls.place(call, Placed::Sent);
+            shared.queue.push_call(call);
         }
         worker.dealings.lock().send(&inbound);
         worker.link.send(ToWorker::Inbound(inbound).into_frame());
@@ -275,22 +296,17 @@ impl Session {
     }
 
     /// A cell in flight is over.
-    pub(super) fn leave_flight(
-        &self,
-        run: &Run,
-        place: Place,
-        (name, message): (&str, &str),
-        has_failed: bool,
-    ) {
-        let (next, lost, left, others) = {
+    pub(super) fn leave_flight(&self, run: &Run, place: Place, (name, message): (&str, &str)) {
+        let (next, lost, gone, asked, others) = {
             let mut shared = self.shared.lock();
             shared.flights.retain(|flight| !is_same(Some(flight), run));
-            let mut lost = shared.calls.end_of(run);
-            let (mut left, mut others) = (Vec::new(), Vec::new());
+            let mut lost = shared.calls.end_of(run.call_of_host());
+            let (mut gone, mut asked, mut others) = (Vec::new(), None, Vec::new());
             match place {
                 Place::Lost(_) => {
-                    left = shared.lose_worker();
-                    lost.append(&mut shared.calls.lose());
+                    asked = shared.lose_worker();
+                    gone = shared.calls.lose();
+                    lost.append(&mut shared.calls.forget());
                     others = std::mem::take(&mut shared.flights);
                 }
                 Place::Back(SessionState::Reset) => lost.append(&mut shared.calls.forget()),
@@ -309,17 +325,15 @@ impl Session {
             if place.state() != SessionState::Kept {
                 shared.settle_again();
             }
-            if run.kind() == Some(Kind::Left) && has_failed {
-                lost.append(&mut shared.calls.undo(run));
-            }
-            (self.schedule(&mut shared), lost, left, others)
+            (self.schedule(&mut shared), lost, gone, asked, others)
         };
-        end_left(&left);
+        end_asked(asked);
         for other in others {
             other.undo_with(SessionState::Reset);
         }
         self.start(next);
         self.reject(lost, (name, message));
+        self.reject(gone, RESET);
         self.free_when_idle();
     }
 }

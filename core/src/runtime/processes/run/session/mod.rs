@@ -12,7 +12,6 @@ mod delivery;
 mod interleave;
 
 use std::{
-    collections::VecDeque,
     fmt,
     sync::{
         Arc, Weak,
@@ -23,7 +22,7 @@ use std::{
 
 use super::{
     Run, Start, Work,
-    cell::{Held, InSession, Kind, Origin, Place, Received, Waiting},
+    cell::{Held, InSession, Kind, Origin, Place, Received},
     session_worker::SessionWorker,
 };
 use crate::{
@@ -52,6 +51,7 @@ use crate::{
         registry::{self, Runs},
         session::{Done, SessionControl},
         settlements::Settlements,
+        turns::{Entry, Turns},
     },
     value::{InFlight, Kinds},
 };
@@ -79,12 +79,12 @@ pub(crate) struct Session {
 /// The state that the threads of a session share.
 #[derive(Default)]
 struct Shared {
-    /// The runs that wait for their turn.
-    queue: VecDeque<Arc<Run>>,
-    /// Runs that never begin: the calls that they were are in the cell of another one.
-    withdrawn: Vec<Arc<Run>>,
+    /// The runs and calls that wait for their turn.
+    queue: Turns<Run>,
     /// The run whose turn it is.
     current: Option<Arc<Run>>,
+    /// Cells that have got their turn and have not begun, while another one in flight computes.
+    granted: Vec<Arc<Run>>,
     /// The cells that have begun and are not over, if cells interleave, in the order in which they began.
     flights: Vec<Arc<Run>>,
     /// The question that the worker has, if cells interleave: one of them may compute before it answers.
@@ -207,7 +207,7 @@ impl Session {
                 drop(shared);
                 return run.end(Reason::Closed);
             }
-            shared.queue.push_back(Arc::clone(run));
+            shared.queue.push(Arc::clone(run));
             self.schedule(&mut shared)
         };
         self.start(next);
@@ -219,10 +219,6 @@ impl Session {
 
     /// Gives a run its turn.
     fn start(&self, next: Option<Arc<Run>>) {
-        let withdrawn = std::mem::take(&mut self.shared.lock().withdrawn);
-        for run in withdrawn {
-            run.end(Reason::Reset);
-        }
         let Some(run) = next else { return };
         if run.kind() == Some(Kind::Question) {
             return self.ask(run);
@@ -309,6 +305,7 @@ impl Session {
             if new.is_some() {
                 shared.worker = Some(Arc::clone(&worker));
             }
+            shared.granted.retain(|granted| !Arc::ptr_eq(granted, run));
             if run.number() != 0 {
                 shared.flights.push(Arc::clone(run));
             } else if self.request.interleave {
@@ -365,9 +362,11 @@ impl Session {
             shared.lost = Some(how.clone());
             shared.settle_again();
         }
-        let left = shared.lose_worker();
+        let asked = shared.lose_worker();
+        let lost = shared.calls.lose();
         drop(shared);
-        end_left(&left);
+        end_asked(asked);
+        self.reject(lost, RESET);
         run
     }
 
@@ -376,20 +375,19 @@ impl Session {
         self.shared.lock().lost = Some(how.clone());
     }
 
-    /// A run of it is over. `waiting`: calls of the host that came too late for it.
+    /// A run of it is over. `late`: calls of the host that came too late for it.
     pub(super) fn leave(
         &self,
         run: &Run,
         place: Place,
         error: Option<(String, String)>,
-        waiting: Waiting,
+        late: Vec<u32>,
     ) {
-        let has_failed = error.is_some();
         let (name, message) = error.unwrap_or_else(|| (RESET.0.to_owned(), RESET.1.to_owned()));
         if run.number() != 0 && place != Place::Untouched {
-            return self.leave_flight(run, place, (&name, &message), has_failed);
+            return self.leave_flight(run, place, (&name, &message));
         }
-        let mut left = Vec::new();
+        let (mut asked, mut gone) = (None, Vec::new());
         let (next, lost) = {
             let mut shared = self.shared.lock();
             let is_current =
@@ -397,24 +395,29 @@ impl Session {
             shared.asked.take_if(|asked| is_current(asked));
             if !shared.current.as_ref().is_some_and(is_current) {
                 // It waited in the queue.
-                shared.queue.retain(|waiting| !is_current(waiting));
-                let lost = shared.calls.undo(run);
+                shared.note_over(1);
+                shared.granted.retain(|granted| !is_current(granted));
+                let lost = shared.calls.end_of(run.call_of_host());
                 drop(shared);
-                return self.reject(lost, (&name, &message));
+                self.reject(lost, (&name, &message));
+                return self.free_when_idle();
             }
             shared.current = None;
             if let Some(worker) = &shared.worker {
                 worker.end_current();
                 worker.link.release();
             }
-            let mut lost = shared.calls.end_of(run);
+            let mut lost = shared.calls.end_of(run.call_of_host());
+            shared.put_late_back(&late);
             if let Place::Lost(_) = place {
-                left = shared.lose_worker();
+                asked = shared.lose_worker();
+                gone = shared.calls.lose();
             }
             if !matches!(place, Place::Untouched | Place::Back(SessionState::Kept)) {
                 shared.settle_again();
             }
-            self.put_back(&mut shared, waiting);
+            let behind = shared.queue.take_behind();
+            shared.inbox.extend(behind);
             match place {
                 Place::Lost(_) | Place::Back(SessionState::Reset) => {
                     lost.append(&mut shared.calls.forget());
@@ -422,15 +425,12 @@ impl Session {
                 Place::Back(SessionState::RolledBack) => lost.append(&mut shared.calls.undo(run)),
                 Place::Back(SessionState::Kept) | Place::Untouched => {}
             }
-            if run.kind() == Some(Kind::Left) && has_failed {
-                // Those before its last call may never have run.
-                lost.append(&mut shared.calls.undo(run));
-            }
             (self.schedule(&mut shared), lost)
         };
-        end_left(&left);
+        end_asked(asked);
         self.start(next);
         self.reject(lost, (&name, &message));
+        self.reject(gone, RESET);
         self.free_when_idle();
     }
 
@@ -459,7 +459,8 @@ impl Session {
         let (runs, calls, worker) = {
             let mut shared = self.shared.lock();
             // Those that wait first: otherwise the end of the current one would give them a turn.
-            let mut runs: Vec<_> = shared.queue.drain(..).collect();
+            let mut runs = shared.queue.drain();
+            runs.append(&mut shared.granted);
             runs.extend(shared.current.clone());
             runs.append(&mut shared.flights);
             runs.extend(shared.asked.take());
@@ -492,7 +493,9 @@ impl Session {
         let (first, worker, closers) = {
             let mut shared = self.shared.lock();
             let ends = self.closed.load(Ordering::Acquire) || shared.abandoned;
-            let is_busy = shared.current.is_some() || !shared.flights.is_empty();
+            let is_busy = shared.current.is_some()
+                || !shared.flights.is_empty()
+                || !shared.granted.is_empty();
             if !ends || is_busy || !shared.queue.is_empty() {
                 return;
             }
@@ -518,6 +521,86 @@ impl Session {
     }
 }
 
+impl Session {
+    /// The run whose turn it is now, if nobody has it.
+    fn advance(&self, shared: &mut Shared) -> Option<Arc<Run>> {
+        if shared.current.is_some() {
+            return None;
+        }
+        while let Some(entry) = shared.queue.pop() {
+            let run = match entry {
+                Entry::Run(run) => run,
+                Entry::Call(call) => match self.turn_of(shared, call) {
+                    CallsTurn::Comes(run) => run,
+                    CallsTurn::Never => continue,
+                    CallsTurn::Untold => {
+                        shared.queue.push_first(Entry::Call(call));
+                        return None;
+                    }
+                },
+            };
+            // A copy waits until no cell is in flight, and so do the runs behind it.
+            if !shared.flights.is_empty() && run.is_waiting() && run.asks_for_copy() {
+                shared.queue.push_first(Entry::Run(run));
+                return None;
+            }
+            // Those that were ended meanwhile have settled.
+            if run.take_turn() {
+                shared.current = Some(Arc::clone(&run));
+                return Some(run);
+            }
+        }
+        None
+    }
+
+    /// Gives the cell whose turn it is the calls that wait, and the messages behind them, if its worker waits for the
+    /// host. Returns whether it can resume.
+    fn hand_over(&self, shared: &mut Shared, run: &Arc<Run>) -> bool {
+        if !shared.queue.has_messages() {
+            return false;
+        }
+        let messages = shared.queue.take_messages();
+        let call = |inbound: &Inbound| match inbound {
+            Inbound::FunctionCall { call, .. } => Some(*call),
+            _ => None,
+        };
+        let calls: Vec<u32> = messages.iter().filter_map(call).collect();
+        if let Err(messages) = run.resume_with(messages) {
+            shared.queue.put_back(messages);
+            return false;
+        }
+        let count = calls.len();
+        for call in calls {
+            shared.calls.place(call, Placed::In(Arc::downgrade(run)));
+        }
+        shared.note_over(count);
+        true
+    }
+
+    /// A cell waits for the host: it is handed the calls that wait.
+    pub(super) fn waits(&self, run: &Arc<Run>) {
+        let wakes = {
+            let mut shared = self.shared.lock();
+            let is_current =
+                shared.current.as_ref().is_some_and(|current| Arc::ptr_eq(current, run));
+            is_current && self.hand_over(&mut shared, run)
+        };
+        if wakes {
+            self.workers.wake(Arc::clone(run));
+        }
+    }
+}
+
+/// The outcome of a call's turn.
+enum CallsTurn {
+    /// It is a run from now on.
+    Comes(Arc<Run>),
+    /// A cell has the call.
+    Never,
+    /// A worker has not told yet where the call is, or the runtime is closed.
+    Untold,
+}
+
 impl Shared {
     /// Has the next cell be handed the outcomes of promises among the capabilities, which the session has anew.
     fn settle_again(&mut self) {
@@ -525,46 +608,28 @@ impl Shared {
         self.inbox.splice(..0, again);
     }
 
-    /// The run whose turn it is now, if nobody has it.
-    fn advance(&mut self) -> Option<Arc<Run>> {
-        if self.current.is_some() {
-            return None;
-        }
-        // Those that were ended meanwhile have settled.
-        while let Some(run) = self.queue.pop_front() {
-            // A copy waits until no cell is in flight, and so do the runs behind it.
-            if !self.flights.is_empty() && run.is_waiting() && run.asks_for_copy() {
-                self.queue.push_front(run);
-                return None;
-            }
-            if run.take_turn() {
-                if run.number() == 0 && matches!(run.kind(), Some(Kind::Held | Kind::Left)) {
-                    self.gather(&run);
-                }
-                self.current = Some(Arc::clone(&run));
-                return Some(run);
-            }
-        }
-        None
+    /// Notes that so many entries of the queue will have no turn.
+    fn note_over(&mut self, count: usize) {
+        let Self { queue, calls, .. } = self;
+        queue.note_over(count, |entry| match entry {
+            Entry::Run(run) => run.is_waiting(),
+            Entry::Call(call) => calls.waits(*call),
+        });
     }
 
-    /// Gives a call of the host those that stand behind it. Those that come when it has begun are in its cell, too, and
-    /// must not overtake them.
-    fn gather(&mut self, first: &Arc<Run>) {
-        while let Some(run) = self.queue.pop_front() {
-            let Some(inbound) = run.withdraw() else {
-                return self.queue.push_front(run);
-            };
-            if let Inbound::FunctionCall { call, .. } = &inbound {
-                self.calls.place(*call, Placed::In(Arc::downgrade(first)));
+    /// Gives calls that came too late for their cell the first turns, in their order. The worker has them.
+    fn put_late_back(&mut self, late: &[u32]) {
+        for &call in late.iter().rev() {
+            // Some were refused, or rejected with all others.
+            if self.calls.is_pending(call) {
+                self.calls.place(call, Placed::Left);
+                self.queue.push_first(Entry::Call(call));
             }
-            first.follow(inbound);
-            self.withdrawn.push(run);
         }
     }
 
-    /// Forgets the worker. Returns the runs that only that one could have computed, and the question that it had.
-    fn lose_worker(&mut self) -> Vec<Arc<Run>> {
+    /// Forgets the worker. Returns the question that it had.
+    fn lose_worker(&mut self) -> Option<Arc<Run>> {
         let worker = self.worker.take();
         self.offered = false;
         // The numbers in a state that no worker had were given out where it comes from.
@@ -574,8 +639,7 @@ impl Shared {
         if let Some(worker) = worker {
             worker.give_up();
         }
-        let left = self.queue.iter().filter(|run| run.kind() == Some(Kind::Left));
-        left.cloned().chain(self.asked.take()).collect()
+        self.asked.take()
     }
 
     /// Notes that a worker has these updates.
@@ -587,13 +651,9 @@ impl Shared {
     }
 }
 
-/// Ends runs that only a worker could have computed which is gone.
-fn end_left(left: &[Arc<Run>]) {
-    for run in left {
-        if run.kind() == Some(Kind::Question) {
-            run.undo_with(SessionState::Reset);
-        } else {
-            run.end(Reason::Reset);
-        }
+/// Ends a question that only a worker could have answered which is gone.
+fn end_asked(asked: Option<Arc<Run>>) {
+    if let Some(run) = asked {
+        run.undo_with(SessionState::Reset);
     }
 }

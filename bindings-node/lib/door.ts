@@ -37,6 +37,9 @@ const NUMBERING: Numbering = {
   answerOf: () => 'result',
 };
 
+/** The names of the arguments of methods. */
+export type ArgumentNames = Readonly<Record<string, readonly string[]>>;
+
 /** A call of a system: a promise of its value, which the caller can end. */
 export class DoorCall<Value = unknown> implements PromiseLike<Value> {
   readonly #run: Run;
@@ -82,12 +85,19 @@ export class Door {
   /** The run to which functions among the options belong. */
   readonly #run: Run;
   readonly #sessions: HostSessions | undefined;
+  readonly #names: ArgumentNames;
 
   /**
    * Opens the system with that name. A `Runtime` among the options goes with them, and so do those of the system's
-   * sessions; the other options are values.
+   * sessions; the other options are values. `names` has the names of arguments by methods, for errors.
    */
-  constructor(system: string, options: Readonly<Record<string, unknown>>, runtime?: unknown, sessions?: HostSessions) {
+  constructor(
+    system: string,
+    options: Readonly<Record<string, unknown>>,
+    runtime?: unknown,
+    sessions?: HostSessions,
+    names: ArgumentNames = {},
+  ) {
     if (runtime !== undefined && !(runtime instanceof Runtime)) wrongType('runtime', 'a Runtime', runtime);
     const sandbox = new Sandbox(null);
     const run = new Run(sandbox, undefined, new Reports(), undefined);
@@ -109,6 +119,7 @@ export class Door {
     });
     this.#run = run;
     this.#sessions = sessions;
+    this.#names = names;
   }
 
   /** Begins a call of a method. Misuse throws at once. */
@@ -148,7 +159,8 @@ export class Door {
       owner.number = request;
       const refused = encoded((encoder) => {
         encoder.begin(NUMBERING);
-        encoder.value(args, 'args');
+        encoder.arrayOf(args.length);
+        args.forEach((arg, index) => encoder.jsonValue(arg, this.#nameOf(method, index)));
         return native.answerOfSystem(bridge, this.#native, request, method, encoder.bytes, encoder.at, encoder.blobs);
       });
       if (refused !== null) reject(misuse(refused));
@@ -159,11 +171,16 @@ export class Door {
   ask<Value = unknown>(method: string, args: readonly unknown[] = []): Value {
     const answer = encoded((encoder) => {
       encoder.begin(this.#run.sandbox);
-      encoder.value(args, 'arguments');
+      encoder.arrayOf(args.length);
+      args.forEach((arg, index) => encoder.value(arg, this.#nameOf(method, index)));
       return native.askSystem(bridge, this.#native, method, encoder.bytes, encoder.at, encoder.blobs);
     });
     if (isMisuse(answer)) throw misuse(answer);
     return new MessageReader(answer as Uint8Array).next(this.#run, 'answer') as Value;
+  }
+
+  #nameOf(method: string, index: number): string {
+    return this.#names[method]?.[index] ?? `arguments[${index}]`;
   }
 
   /** Starts a run of that kind, whose request the system amends. */

@@ -8,7 +8,7 @@ import http.server
 import pathlib
 import re
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any, ClassVar
 
 import pytest
@@ -67,7 +67,7 @@ def test_errors_of_the_host_name_arguments(runtime: Any) -> None:
     class Other: ...
 
     with Kit(runtime=runtime, state=True, db=True, secrets={}) as kit:
-        wrong = [
+        wrong: list[tuple[Callable[[], Any], str]] = [
             (lambda: kit.state.set_sync("k", [Other()]), "value[0]: an instance of Other"),
             (lambda: kit.db.sql_sync("SELECT ?", [Other()]), "params[0]: an instance of Other"),
             (lambda: kit.db.batch_sync([[Other()]]), "statements[0][0]: an instance of Other"),

@@ -179,18 +179,18 @@ class PageDriver:
         deadline = time.monotonic() + timeout_ms / 1e3
 
         def look() -> None:
-            if time.monotonic() >= deadline:
+            looks.append(loop.call_later(_LOOK_S, look))
+            if not ends and time.monotonic() >= deadline:
                 ends.append("timeout")
-            elif not self._door.ask("page.is_awaited", number):
+            if not ends and not self._door.ask("page.is_awaited", number):
                 ends.append("failed")
-            else:
-                looks.append(loop.call_later(_LOOK_S, look))
-                return
-            new = asyncio.all_tasks(loop) - others
-            # Others belong to events of the page.
-            calls = {task for task in new if any(hasattr(task, mark) for mark in _MARKS)}
-            for task in calls or new:
-                task.cancel()
+            if ends:
+                # Again and again: a command may have several calls.
+                new = asyncio.all_tasks(loop) - others
+                # Others belong to events of the page.
+                calls = {task for task in new if any(hasattr(task, mark) for mark in _MARKS)}
+                for task in calls or new:
+                    task.cancel()
 
         # The last one is to come.
         looks = collections.deque([loop.call_later(_LOOK_S, look)], maxlen=1)

@@ -147,8 +147,11 @@ export class Door {
     return new DoorCall(run, value);
   }
 
-  /** The answer of a method whose arguments are data. Misuse rejects it, too. */
-  answer(method: string, args: readonly unknown[]): Promise<unknown> {
+  /**
+   * The answer of a method whose arguments are data. Misuse rejects it, too. `isJson`: values among them are kept as JSON
+   * texts.
+   */
+  answer(method: string, args: readonly unknown[], isJson = false): Promise<unknown> {
     return new Promise((resolve, reject) => {
       // The owner of what is in the answer, which has no functions and no promises.
       const owner = new Run(new Sandbox(null), undefined, new Reports(), undefined);
@@ -160,7 +163,7 @@ export class Door {
       const refused = encoded((encoder) => {
         encoder.begin(NUMBERING);
         encoder.arrayOf(args.length);
-        args.forEach((arg, index) => encoder.jsonValue(arg, this.#nameOf(method, index)));
+        args.forEach((arg, index) => encoder.jsonValue(arg, this.#nameOf(method, index), isJson));
         return native.answerOfSystem(bridge, this.#native, request, method, encoder.bytes, encoder.at, encoder.blobs);
       });
       if (refused !== null) reject(misuse(refused));

@@ -88,6 +88,7 @@ export class Encoder extends Outbox {
   private rootKey: string | undefined;
   /** Whether objects are asked for their JSON, as `JSON.stringify` asks them. */
   private asksForJson = false;
+  private leavesSymbols = false;
   /** Only while a message is written: an idle encoder keeps no sandbox. */
   private numbering: Numbering | undefined;
 
@@ -158,13 +159,17 @@ export class Encoder extends Outbox {
     this.objects += 1;
   }
 
-  /** The same for a value that becomes JSON: an object with a `toJSON` stands for what that gives. */
-  jsonValue(value: unknown, root: string): void {
+  /**
+   * The same for a value that becomes JSON: an object with a `toJSON` stands for what that gives. `leavesSymbols`: a symbol
+   * in the value is `undefined`, as for `JSON.stringify`.
+   */
+  jsonValue(value: unknown, root: string, leavesSymbols = false): void {
     this.asksForJson = true;
+    this.leavesSymbols = leavesSymbols;
     try {
       this.value(value, root);
     } finally {
-      this.asksForJson = false;
+      this.asksForJson = this.leavesSymbols = false;
     }
   }
 
@@ -254,6 +259,8 @@ export class Encoder extends Outbox {
         this.bigint(value);
         return;
       case 'symbol':
+        // JSON leaves it out.
+        if (this.leavesSymbols && this.top !== undefined) return this.u8(Tag.Undefined);
         return this.refuse('a symbol');
       default:
         if (value === null) this.u8(Tag.Null);

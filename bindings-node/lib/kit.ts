@@ -159,13 +159,13 @@ function proxyOf(door: Door): Promise<BrowserProxy> {
 
 /** Calls functions of a group of the host's side. */
 function caller(door: Door, group: string): (name: string, args: readonly unknown[]) => Promise<unknown> {
-  return (name, args) => answer(door, `${group}.${name}`, args);
+  return (name, args) => answer(door, `${group}.${name}`, args, group === 'state');
 }
 
 /** The answer of a function of the host's side, which rejects with an error also for misuse. */
-async function answer(door: Door, method: string, args: readonly unknown[]): Promise<unknown> {
+async function answer(door: Door, method: string, args: readonly unknown[], isJson = false): Promise<unknown> {
   try {
-    return await door.answer(method, args);
+    return await door.answer(method, args, isJson);
   } catch (thrown) {
     throw thrown instanceof Error ? thrown : asError(thrown as Fields);
   }

@@ -144,6 +144,8 @@ test('an object of the host stands for what its toJSON gives, as in JSON', () =>
     assert.deepStrictEqual([args, bytes], [json, 'aGk=']);
     const cyclic = { toJSON: () => ({ cyclic }) };
     await assert.rejects(kit.state.set('k', cyclic), { name: 'SerializationError', message: 'value.cyclic: a cycle has no JSON form' });
+    await kit.state.set('k', { a: Symbol('s'), b: [Symbol('s'), () => 1] });
+    assert.deepStrictEqual(await kit.state.get('k'), { b: [null, null] });
     const own = { a: 1, toJSON() { return this; } };
     await kit.state.set('k', own);
     assert.deepStrictEqual(await kit.state.get('k'), { a: 1 });

@@ -106,7 +106,7 @@ impl PySystem {
     ) -> PyResult<PyAnswer> {
         // Nothing calls functions among the arguments.
         let nobody = py.None().into_bound(py);
-        let args = value::write_named(args, &names, &nobody)?;
+        let args = value::write_named(args, names, &nobody)?;
         let (answer, arrived) = PyAnswer::new(None, mailbox, number);
         let done = move |completion| arrived(Content::Called(completion));
         let begin = || door::answer(&*self.system()?, method, args, done);
@@ -123,7 +123,7 @@ impl PySystem {
         args: &Bound<'py, PyTuple>,
         names: Vec<String>,
     ) -> PyResult<Bound<'py, PyAny>> {
-        let args = value::write_named(args, &names, owner)?;
+        let args = value::write_named(args, names, owner)?;
         let ask = || door::ask(&*self.system()?, method, args);
         let answer = ask().map_err(|error| exception(py, &error))?;
         value::read(py, &answer, &Owners::new(owner))

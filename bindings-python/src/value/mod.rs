@@ -53,15 +53,15 @@ pub(crate) fn write(
 /// Writes arguments as one array, each with its own name as its path.
 pub(crate) fn write_named(
     args: &Bound<'_, PyTuple>,
-    names: &[String],
+    names: Vec<String>,
     owner: &Bound<'_, PyAny>,
 ) -> PyResult<Value> {
-    let functions = Functions::default();
+    let (functions, mut names) = (Functions::default(), names.into_iter());
     let mut encoder = Encoder::new(&functions, owner);
     encoder.array_of(args.len());
     for (index, argument) in args.iter().enumerate() {
         let position = || format!("args[{index}]");
-        encoder.value(&argument, &names.get(index).cloned().unwrap_or_else(position))?;
+        encoder.value(&argument, &names.next().unwrap_or_else(position))?;
     }
     Ok(encoder.finish())
 }

@@ -99,7 +99,7 @@ impl KitRun {
     /// Announces a command for the page, as soon as it is known how.
     pub(crate) fn announce(&self) {
         let (is_over, own) = self.0.locked(|inside| match &inside.announce {
-            Announce::Given(announce) => (inside.is_over, Some(Arc::clone(announce))),
+            Announce::Given(announce) => (inside.life != Life::Live, Some(Arc::clone(announce))),
             Announce::Unknown | Announce::Owed => {
                 inside.announce = Announce::Owed;
                 (false, None)
@@ -122,7 +122,7 @@ impl KitRun {
 
     /// Whether the calls of a cell were given up with it.
     pub(crate) fn is_lost(&self) -> bool {
-        self.0.locked(|inside| inside.is_lost)
+        self.0.locked(|inside| inside.life == Life::Lost)
     }
 
     /// The parts that the kit adds to the result, once, after the result was taken. Without secrets.
@@ -177,13 +177,21 @@ struct Inside {
     is_terminated: bool,
     /// The time was over during that rest.
     is_late: bool,
-    /// It is over: its caller's thread hears no news of it.
-    is_over: bool,
-    /// Its calls were given up with it: their session has forgotten it.
-    is_lost: bool,
+    life: Life,
     announce: Announce,
     /// The place among the live runs of the kit.
     place: Option<u64>,
+}
+
+/// Whether a run goes on.
+#[derive(Clone, Copy, Default, PartialEq, Eq)]
+enum Life {
+    #[default]
+    Live,
+    /// Its caller's thread hears no news of it.
+    Over,
+    /// Its calls were given up with it: its session has forgotten it.
+    Lost,
 }
 
 /// The announcement of commands for a page.
@@ -354,7 +362,10 @@ impl RunInterceptor for RunState {
 
     fn concluded(&self, state: SessionState) {
         if self.kind != Kind::Held {
-            return self.locked(|inside| inside.is_lost = state != SessionState::Kept);
+            if state != SessionState::Kept {
+                self.locked(|inside| inside.life = Life::Lost);
+            }
+            return;
         }
         if state != SessionState::Kept {
             self.locked(|inside| inside.calls.abort());
@@ -366,7 +377,9 @@ impl RunInterceptor for RunState {
 
     fn ended(&self, by_itself: bool, rest: Rest) {
         let (place, rest) = self.locked(|inside| {
-            inside.is_over = true;
+            if inside.life == Life::Live {
+                inside.life = Life::Over;
+            }
             let rest = if by_itself {
                 inside.unanswered = inside.calls.unanswered();
                 if inside.awaited > 0 {

@@ -1,4 +1,4 @@
-// The addon of this machine: cargo's file name for it, and the name that `lib/native.ts` loads. The platform packages
+// The addon of this machine: cargo's file name for it, and the name that `lib/addon/native.ts` loads. The platform packages
 // use the latter, too.
 
 import { execFileSync } from 'node:child_process';

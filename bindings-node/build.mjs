@@ -1,4 +1,4 @@
-// Builds the addon for this machine and puts it where `lib/native.ts` looks for it.
+// Builds the addon for this machine and puts it where `lib/addon/native.ts` looks for it.
 //
 // In: `--release` or nothing. Out: `isolane.<platform>-<arch>-<abi>.node` beside this file. The build needs Rust and a
 // C compiler.

@@ -5,7 +5,7 @@
 // and reads and writes the streams itself.
 
 // `process` is the global one: an import of `node:process` opens the standard streams, and they would no longer block.
-import { loadNative } from './dist/native.js';
+import { loadNative } from './dist/addon/native.js';
 
 const { native, folder } = loadNative();
 // The command handles these signals, and then calls the handler from before: Node's first one would raise the signal

@@ -1,4 +1,4 @@
-// Generates `lib/wire.ts`, the numbers of the value format and of frames, from the sources in Rust.
+// Generates `lib/addon/wire.ts`, the numbers of the value format and of frames, from the sources in Rust.
 //
 // In: nothing, or `--check`. Out: the file; with `--check`, the exit code 1 if the file differs. The program fails for
 // a constant in these sources that it cannot read.
@@ -34,14 +34,14 @@ const HEAD = `// The numbers of the value format (core/src/value/mod.rs is its s
 /** Names that JavaScript spells in another way than the constants. */
 const SPELLED = { BIGINT: 'BigInt', REGEXP: 'RegExp' };
 
-/** The generated text of `lib/wire.ts`. */
+/** The generated text of `lib/addon/wire.ts`. */
 export function wire() {
   return HEAD + PARTS.map((part) => `\n${write(part, readFileSync(join(HOME, part.from), 'utf8'))}`).join('');
 }
 
-/** The present text of `lib/wire.ts`. */
+/** The present text of `lib/addon/wire.ts`. */
 export function written() {
-  return readFileSync(join(HOME, 'lib', 'wire.ts'), 'utf8');
+  return readFileSync(join(HOME, 'lib', 'addon', 'wire.ts'), 'utf8');
 }
 
 function write(part, source) {
@@ -113,9 +113,9 @@ function camel(name) {
 }
 
 if (process.argv[1] === fileURLToPath(import.meta.url)) {
-  if (!process.argv.includes('--check')) writeFileSync(join(HOME, 'lib', 'wire.ts'), wire());
+  if (!process.argv.includes('--check')) writeFileSync(join(HOME, 'lib', 'addon', 'wire.ts'), wire());
   else if (wire() !== written()) {
-    console.error('lib/wire.ts differs from the sources in Rust: run node bindings-node/wire.mjs');
+    console.error('lib/addon/wire.ts differs from the sources in Rust: run node bindings-node/wire.mjs');
     process.exitCode = 1;
   }
 }

@@ -21,9 +21,11 @@ export const GLIBC = '2.17';
 const SYSTEM = {
   elf: /^(lib(c|m|dl|rt|pthread|util)\.so\.\d+|libgcc_s\.so\.1|ld-linux-[\w-]+\.so\.\d+|libc\.musl-\w+\.so\.1|libc\.so)$/,
   // Those of Windows 10, its C library among them, and the stable interface of a Python.
-  pe: /^((advapi32|bcrypt|bcryptprimitives|crypt32|iphlpapi|kernel32|ntdll|ole32|oleaut32|psapi|secur32|shell32|user32|userenv|ws2_32|python3)\.dll|api-ms-win-[\w-]+\.dll)$/i,
+  pe: /^((advapi32|bcrypt|bcryptprimitives|crypt32|gdi32|iphlpapi|kernel32|ncrypt|ntdll|ole32|oleaut32|psapi|secur32|shell32|user32|userenv|ws2_32|python3)\.dll|api-ms-win-[\w-]+\.dll)$/i,
   'mach-o': /^\/usr\/lib\/lib(System\.B|iconv\.2|charset\.1|objc\.A)\.dylib$|^\/System\/Library\/Frameworks\//,
 };
+/** The name by which a program enters a library for Windows. Rust's list has no other. */
+const ENTRY = /^(napi_register_module_v1|PyInit__isolane)$/;
 /** Symbols that a Node.js or a Python has for the files that it loads. */
 const OF_THE_LOADER = /^_(napi_|node_api_|_?Py)/;
 
@@ -32,6 +34,7 @@ export function systemNeeds(target, path) {
   const foreign = found.libraries.filter((name) => !SYSTEM[target.format].test(name));
   if (foreign.length > 0) throw new Error(`${path} needs ${foreign.join(', ')}, which a system may lack`);
   if (target.format === 'mach-o') checkMacos(path, target, found);
+  if (target.format === 'pe') checkEntry(path, found);
   return found.glibc ?? [];
 }
 
@@ -42,6 +45,10 @@ function checkMacos(path, target, { macos, isSigned, paths, ofLoader }) {
   if (unknown.length > 0) throw new Error(`${path} has symbols of no library: ${unknown.join(', ')}`);
   const absolute = paths.filter((name) => name.startsWith('/'));
   if (absolute.length > 0) throw new Error(`${path} is found at ${absolute.join(', ')}, which a user does not have`);
+}
+
+function checkEntry(path, { exported }) {
+  if (exported.length !== 1 || !ENTRY.test(exported[0])) throw new Error(`${path} exports ${exported.join(', ') || 'nothing'} in place of its entry`);
 }
 
 /** Fails if a file asks for more than a published one may, or names a folder of this machine. */

@@ -1,7 +1,7 @@
 // The build of a target that is not this machine's.
 //
-// In: a target; a profile of cargo. Out: the paths of the addon, Python's module and the worker, if the target has one. zig compiles the C code
-// and links, and has the C libraries of every target. Rust's standard library is compiled from its source where it is not
+// In: a target; a profile of cargo. Out: the paths of the addon, Python's module and the worker, if the target has one. zig
+// compiles the C code and links, and has the C libraries of every target. Rust's standard library is compiled from its source where it is not
 // installed for the target. A machine without either source gets an error that says what to install.
 
 import { execFileSync } from 'node:child_process';
@@ -12,7 +12,7 @@ import process from 'node:process';
 
 import { ROOT } from '../bindings-node/addon.mjs';
 import { GLIBC, checkPaths, checkPublished } from './checks.mjs';
-import { PROGRAMS, install } from './linker.mjs';
+import { PROGRAMS, install, linkingOfWindows } from './linker.mjs';
 import { MACOS } from './targets.mjs';
 
 const FOLDER = join(ROOT, 'target', 'cross');
@@ -58,7 +58,8 @@ export function crossed(target, profile) {
 }
 
 /** What a target needs of cargo, of the compiler and of the environment. */
-function settings({ rust, format }) {
+function settings(target) {
+  const { rust, format } = target;
   const options = ['--target', rust.endsWith('-linux-gnu') ? `${rust}.${GLIBC}` : rust];
   // An addon has to share the C library with Node.js.
   if (rust.endsWith('-musl')) return { options, flags: ['-Ctarget-feature=-crt-static'], variables: {} };
@@ -66,7 +67,7 @@ function settings({ rust, format }) {
   if (format === 'pe') {
     mkdirSync(EMPTY.folder, { recursive: true });
     for (const file of EMPTY.files) writeFileSync(join(EMPTY.folder, file), EMPTY.text);
-    return { options, flags: [`-Lnative=${EMPTY.folder}`], variables: { LIBNODE_PATH: EMPTY.folder } };
+    return { options, flags: [`-Lnative=${EMPTY.folder}`], variables: { LIBNODE_PATH: EMPTY.folder, ...linkingOfWindows(target) } };
   }
   return { options, flags: [], variables: {} };
 }

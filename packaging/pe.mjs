@@ -1,7 +1,7 @@
-// The libraries that a PE file asks for.
+// The libraries that a PE file asks for, and the names that it exports.
 //
 // In: a 64-bit file for x64. Out: the names of libraries, those that are loaded late too, and the oldest Windows that loads
-// the file. Those decide on which systems it can be loaded.
+// the file, which decide on which systems it can be loaded; the exported names, by which a program finds its entry.
 
 import { readFileSync } from 'node:fs';
 
@@ -16,9 +16,11 @@ const IMPORTS = [
   { directory: 1, size: 20, name: 12 },
   { directory: 13, size: 32, name: 4 },
 ];
+/** The directory of exports: its place in the list, and its fields with the number of names and with their addresses. */
+const EXPORTS = { directory: 0, count: 24, addresses: 32 };
 const SECTION_BYTES = 40;
 
-/** @returns {{ libraries: string[], windows: string }} */
+/** @returns {{ libraries: string[], windows: string, exported: string[] }} */
 export function needs(path) {
   const bytes = readFileSync(path);
   const start = bytes.readUInt16LE(0) === DOS_MAGIC ? bytes.readUInt32LE(FIELD.peOffset) : 0;
@@ -31,7 +33,15 @@ export function needs(path) {
     const address = bytes.readUInt32LE(optional + OPTIONAL.directories + 4 + 8 * directory);
     return address === 0 ? [] : names(bytes, sections, place(sections, address), size, name);
   });
-  return { libraries, windows: `${bytes.readUInt16LE(optional + OPTIONAL.major)}.${bytes.readUInt16LE(optional + OPTIONAL.minor)}` };
+  const windows = `${bytes.readUInt16LE(optional + OPTIONAL.major)}.${bytes.readUInt16LE(optional + OPTIONAL.minor)}`;
+  const exports = bytes.readUInt32LE(optional + OPTIONAL.directories + 4 + 8 * EXPORTS.directory);
+  return { libraries, windows, exported: exports === 0 ? [] : exportedNames(bytes, sections, place(sections, exports)) };
+}
+
+function exportedNames(bytes, sections, start) {
+  const count = bytes.readUInt32LE(start + EXPORTS.count);
+  const addresses = place(sections, bytes.readUInt32LE(start + EXPORTS.addresses));
+  return Array.from({ length: count }, (_, index) => text(bytes, sections, bytes.readUInt32LE(addresses + 4 * index)));
 }
 
 /** The names in a list of libraries, which ends with an entry without a name. */
@@ -40,9 +50,14 @@ function names(bytes, sections, start, size, field) {
   for (let at = start; ; at += size) {
     const address = bytes.readUInt32LE(at + field);
     if (address === 0) return found;
-    const text = place(sections, address);
-    found.push(bytes.toString('latin1', text, bytes.indexOf(0, text)));
+    found.push(text(bytes, sections, address));
   }
+}
+
+/** The text at an address in memory. */
+function text(bytes, sections, address) {
+  const start = place(sections, address);
+  return bytes.toString('latin1', start, bytes.indexOf(0, start));
 }
 
 /** The section headers. */

@@ -1,4 +1,4 @@
-// `isolane/executors`: executors of code that a model wrote, and the loop in which it sees what came of that code.
+// `isolane/executors`: executors of code that a model wrote, and the loop in which the model sees the outcome of that code.
 
 export { CodeExecutionResult, ExecutorError } from './executors/data.js';
 export { IsolateCodeExecutor } from './executors/isolate.js';

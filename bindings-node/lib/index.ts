@@ -1,10 +1,10 @@
 // The exports of the package; `index.d.ts` documents them.
 
-export { current } from './current.js';
-export { describe } from './describe.js';
-export { runCode } from './run-code.js';
-export { QueueFullError, RuntimeClosedError } from './refusals.js';
-export { Runtime } from './runtime.js';
-export { Session } from './session.js';
-export { SerializationError } from './serialization-error.js';
-export { LinkError, MemoryLimitError, StatusError, TerminatedError, UncaughtError, unwrap } from './unwrap.js';
+export { current } from './run/current.js';
+export { describe } from './crossing/describe.js';
+export { runCode } from './run/run-code.js';
+export { QueueFullError, RuntimeClosedError } from './crossing/refusals.js';
+export { Runtime } from './session/runtime.js';
+export { Session } from './session/session.js';
+export { SerializationError } from './crossing/serialization-error.js';
+export { LinkError, MemoryLimitError, StatusError, TerminatedError, UncaughtError, unwrap } from './run/unwrap.js';

@@ -128,7 +128,7 @@ pub fn open_bridge(env: Env, receive: Receive) -> Result<u32> {
 /// Starts a run, in the default runtime when none is given, and returns its number.
 ///
 /// # Errors
-/// When the frame is not one of `lib/options.ts`.
+/// When the frame is not one of `lib/run/options.ts`.
 #[napi(catch_unwind)]
 pub fn start(
     env: Env,

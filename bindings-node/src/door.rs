@@ -231,7 +231,7 @@ pub fn ask_system<'env>(
 /// Starts a run of that kind, whose request the system amends, as [`start`](crate::bridge::start).
 ///
 /// # Errors
-/// When the frame is not one of `lib/options.ts`.
+/// When the frame is not one of `lib/run/options.ts`.
 #[napi(catch_unwind)]
 pub fn start_in_system(
     env: Env,
@@ -256,7 +256,7 @@ pub fn start_in_system(
 /// Opens a session whose request the system amends, as [`open_session`](crate::session::open_session).
 ///
 /// # Errors
-/// When the frame is not one of `lib/session-options.ts`.
+/// When the frame is not one of `lib/session/options.ts`.
 #[napi(catch_unwind)]
 pub fn open_session_in_system(
     bridge: u32,

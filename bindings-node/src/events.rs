@@ -1,4 +1,4 @@
-//! Events of runs, as `lib/bridge.ts` reads them.
+//! Events of runs, as `lib/run/events.ts` reads them.
 //!
 //! In: the events of a bridge's mailbox. Out: frames of events, of each run in turn.
 

@@ -31,7 +31,7 @@ pub struct NativeHostSessions {
 /// Reads the request for the sessions of a system.
 ///
 /// # Errors
-/// When the frame is not one of `lib/session-options.ts`.
+/// When the frame is not one of `lib/session/options.ts`.
 #[napi(catch_unwind)]
 pub fn host_sessions(
     frame: &[u8],

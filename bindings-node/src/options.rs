@@ -1,4 +1,4 @@
-//! Requests that `lib/options.ts` writes, and the core's messages for bad options.
+//! Requests that `lib/run/options.ts` writes, and the core's messages for bad options.
 
 #![expect(clippy::needless_pass_by_value, reason = "arguments from JavaScript come by value")]
 

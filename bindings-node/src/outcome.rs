@@ -1,4 +1,4 @@
-//! Outcomes of runs, as `lib/outcome.ts` reads them.
+//! Outcomes of runs, as `lib/run/outcome.ts` reads them.
 //!
 //! In: an outcome. Out: a frame with the outcome and the first part of its reports and logs; then the other parts.
 //! JavaScript reads a part in a short time.

@@ -35,7 +35,7 @@ pub(crate) struct LiveSession {
 /// Opens a session, in the default runtime when none is given, and returns its number.
 ///
 /// # Errors
-/// When the frame is not one of `lib/session-options.ts`.
+/// When the frame is not one of `lib/session/options.ts`.
 #[napi(catch_unwind)]
 pub fn open_session(
     bridge: u32,
@@ -56,7 +56,7 @@ pub fn open_session(
 /// Queues a cell of a session, and returns its number as a run.
 ///
 /// # Errors
-/// When the frame is not one of `lib/session-options.ts`.
+/// When the frame is not one of `lib/session/options.ts`.
 #[napi(catch_unwind)]
 pub fn run_cell(
     env: Env,
@@ -75,7 +75,7 @@ pub fn run_cell(
 /// Queues a call of something that a cell declared, as [`run_cell`].
 ///
 /// # Errors
-/// When the frame is not one of `lib/session-options.ts`.
+/// When the frame is not one of `lib/session/options.ts`.
 #[napi(catch_unwind)]
 pub fn call_cell(
     env: Env,
@@ -94,7 +94,7 @@ pub fn call_cell(
 /// Hands more over to a session.
 ///
 /// # Errors
-/// When the frame is not one of `lib/session-options.ts`.
+/// When the frame is not one of `lib/session/options.ts`.
 #[napi(catch_unwind)]
 pub fn update_session(
     bridge: u32,

@@ -1,4 +1,4 @@
-//! Requests of sessions that `lib/session-options.ts` writes.
+//! Requests of sessions that `lib/session/options.ts` writes.
 
 use isolane::{
     CallRequest, CellRequest, Language, NativeFunctions, SessionRequest, Spelling, UpdateRequest,

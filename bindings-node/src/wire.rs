@@ -1,6 +1,6 @@
 //! The numbers of frames, for both halves of the package.
 //!
-//! `bindings-node/wire.mjs` generates `lib/wire.ts` from this file and two files of the core. Run it after a change; a
+//! `bindings-node/wire.mjs` generates `lib/addon/wire.ts` from this file and two files of the core. Run it after a change; a
 //! test compares the two. The program reads lines of the forms below, with the documentation above them.
 
 /// In place of a message's length: the message is a large one, and its number follows.

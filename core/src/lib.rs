@@ -61,7 +61,7 @@ pub use isolate::stalled::STALLED;
 pub use modules::compile::requested::requested_modules;
 pub use modules::program::check_library;
 pub use modules::request::{ExtensionRequest, Request, Shape, is_reserved_word};
-pub use modules::session_interceptor::{HELPERS_FILE, SessionInterceptor};
+pub use modules::session_interceptor::SessionInterceptor;
 pub use modules::session_request::{CallRequest, CellRequest, SessionRequest, UpdateRequest};
 pub use os::process::process_id;
 pub use runtime::{Runtime, SessionHandle, Stats, WeakSessionHandle};

@@ -46,8 +46,8 @@ const folder = (...names) => {
   mkdirSync(path, { recursive: true });
   return path;
 };
-const dist = folder('isolane', 'bindings-node', 'dist');
-copyFileSync(join(ROOT, 'bindings-node', 'dist', 'platform.js'), join(dist, 'platform.js'));
+const loader = join(folder('isolane', 'bindings-node', 'dist', 'addon'), 'platform.js');
+copyFileSync(join(ROOT, 'bindings-node', 'dist', 'addon', 'platform.js'), loader);
 const optionalDependencies = Object.fromEntries(TARGETS.map(({ name }) => [`isolane-${name}`, VERSION]));
 writeFileSync(join(folder('isolane'), 'package.json'), JSON.stringify({ name: 'isolane', version: VERSION, optionalDependencies }));
 for (const { name } of TARGETS) writeFileSync(join(folder(`isolane-${name}`), 'index.js'), `module.exports = '${name}';`);
@@ -58,7 +58,7 @@ function loaded(platform, arch, report) {
     for (const [name, value] of Object.entries(${JSON.stringify({ platform, arch })})) Object.defineProperty(process, name, { value });
     const report = ${JSON.stringify(report) ?? 'undefined'};
     Object.defineProperty(process, 'report', { value: report && { getReport: () => report } });
-    try { const { addon, folder } = require(${JSON.stringify(join(dist, 'platform.js'))}).loadAddon(); console.log(addon, folder); }
+    try { const { addon, folder } = require(${JSON.stringify(loader)}).loadAddon(); console.log(addon, folder); }
     catch (error) { console.log(error.message); }`;
   return execFileSync(process.execPath, ['--eval', program], { cwd: home, encoding: 'utf8', timeout: CEILING_MS }).trim();
 }

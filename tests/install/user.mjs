@@ -22,14 +22,20 @@ export function packagesOf(ending) {
   return names.map((name) => join(PACKAGES, name));
 }
 
-/** A machine with a folder, `home`. `node` is the executable of Node.js. */
+/**
+ * A machine with a folder, `home`. In: the executable of Node.js; more variables of the environment; the milliseconds that a
+ * command may take.
+ */
 export class Machine {
-  constructor(node = process.execPath) {
+  #ceilingMs;
+
+  constructor(node = process.execPath, { variables = {}, ceilingMs = CEILING_MS } = {}) {
+    this.#ceilingMs = ceilingMs;
     this.home = realpathSync(mkdtempSync(join(tmpdir(), 'isolane-install-')));
     const path = join(this.home, 'bin');
     mkdirSync(path);
     symlinkSync(node, join(path, 'node'));
-    this.env = { PATH: path, HOME: this.home, TMPDIR: this.home };
+    this.env = { PATH: path, HOME: this.home, TMPDIR: this.home, ...variables };
   }
 
   folder(name) {
@@ -40,7 +46,7 @@ export class Machine {
 
   /** Runs a command and returns its output. */
   run(cwd, command, ...args) {
-    return execFileSync(command, args, { cwd, env: this.env, encoding: 'utf8', stdio: ['ignore', 'pipe', 'pipe'], timeout: CEILING_MS }).trim();
+    return execFileSync(command, args, { cwd, env: this.env, encoding: 'utf8', stdio: ['ignore', 'pipe', 'pipe'], timeout: this.#ceilingMs }).trim();
   }
 
   /** Runs a program of CommonJS, or of ECMAScript modules with `--input-type=module` among the flags. */
@@ -55,7 +61,7 @@ export class Machine {
   /** Runs npm while this process does other things: its registry. Returns the exit code and the output. */
   npmBeside(cwd, ...args) {
     return new Promise((resolve) => {
-      execFile(join(this.env.PATH, 'node'), this.#npm(args), { cwd, env: this.env, timeout: CEILING_MS }, (error, stdout, stderr) => {
+      execFile(join(this.env.PATH, 'node'), this.#npm(args), { cwd, env: this.env, timeout: this.#ceilingMs }, (error, stdout, stderr) => {
         resolve({ code: error === null ? 0 : (error.code ?? error.signal), text: `${stdout}${stderr}` });
       });
     });

@@ -13,7 +13,7 @@ import * as isolane from 'isolane';
 import { SerializationError, runCode, unwrap } from '../isolation.mjs';
 
 const require = createRequire(import.meta.url);
-const { kitFunction } = require('../../bindings-node/dist/native-functions.js');
+const { kitFunction } = require('../../bindings-node/dist/crossing/native-functions.js');
 
 const CEILING_MS = 120_000;
 const LARGE = 1 << 17;

@@ -6,8 +6,8 @@ import { test } from 'node:test';
 import vm from 'node:vm';
 
 const require = createRequire(import.meta.url);
-const { Encoder } = require('../../bindings-node/dist/encode.js');
-const { Decoder } = require('../../bindings-node/dist/decode.js');
+const { Encoder } = require('../../bindings-node/dist/crossing/encode.js');
+const { Decoder } = require('../../bindings-node/dist/crossing/decode.js');
 
 const nobody = {
   hostFunction: () => 0,

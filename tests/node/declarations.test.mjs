@@ -5,7 +5,7 @@ import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { test } from 'node:test';
 
-const { native } = createRequire(import.meta.url)('../../bindings-node/dist/bridge.js');
+const { native } = createRequire(import.meta.url)('../../bindings-node/dist/addon/connection.js');
 const types = readFileSync(new URL('../../bindings-node/index.d.ts', import.meta.url), 'utf8');
 
 /** The members of the block after `opening`, indented by that much, with their types as far as they are on the line. */

@@ -5,9 +5,9 @@ import { createRequire } from 'node:module';
 import { test } from 'node:test';
 
 const require = createRequire(import.meta.url);
-const { Reports } = require('../../bindings-node/dist/reports.js');
-const { Run } = require('../../bindings-node/dist/run.js');
-const { Sandbox } = require('../../bindings-node/dist/sandbox.js');
+const { Reports } = require('../../bindings-node/dist/run/reports.js');
+const { Run } = require('../../bindings-node/dist/run/run.js');
+const { Sandbox } = require('../../bindings-node/dist/run/sandbox.js');
 
 /** A run that is not one of the native side, and that ignores every event. */
 const run = () => new Run(new Sandbox(null), undefined, new Reports(), () => {});

@@ -8,7 +8,7 @@ import { setTimeout as wait } from 'node:timers/promises';
 import { runCode } from '../isolation.mjs';
 
 const require = createRequire(import.meta.url);
-const { kitFunction } = require('../../bindings-node/dist/native-functions.js');
+const { kitFunction } = require('../../bindings-node/dist/crossing/native-functions.js');
 
 const [atob, btoa, delay] = ['atob', 'btoa', 'delay'].map(kitFunction);
 

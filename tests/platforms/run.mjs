@@ -2,11 +2,11 @@
 //
 //   npm run test:platforms [-- TARGET…]
 //
-// In: `target/packages`; targets, or none for all of Linux and Windows that have packages there and are not this machine's. Out:
-// for each target the tests of `tests/install` with its Node.js and its Python, if there is one, and a line: passed with the number of
-// tests, failed, or skipped with what this machine lacks; then `N passed, N failed, N skipped`. A target passes only if
-// its tests ran, all of them, in a Node.js that says that it is for the target. The exit code is 1 if a target failed
-// or none passed.
+// In: `target/packages`; targets, or none for all of Linux and Windows that have packages there and are not this
+// machine's. Out: for each target the tests of `tests/install` with its Node.js and its Python, if there is one, and the
+// contract table in its Node.js; a line: passed with the number of tests, failed, or skipped with what this machine
+// lacks; then `N passed, N failed, N skipped`. A target passes only if its tests ran, all of them, in a Node.js that says
+// that it is for the target. The exit code is 1 if a target failed or none passed.
 
 import { execFileSync, spawn } from 'node:child_process';
 import { mkdirSync, mkdtempSync, rmSync } from 'node:fs';
@@ -86,9 +86,10 @@ function checkTarget(target, found, node) {
   if (platform !== os[0] || cpu !== wanted || (libc !== undefined && isMusl !== (libc[0] === 'musl'))) throw new Error(`${node} is for ${platform} ${cpu}, and the target is ${target.name}`);
 }
 
-/** Runs the tests of a user's install. Returns the exit code, and how many tests passed and did not. */
+/** Runs the tests of a user's install, and the contract table. Returns the exit code, and how many tests passed and did not. */
 function tests({ nodes, pythons, ...found }) {
-  const files = ['npm', ...(pythons.length > 0 ? ['wheel'] : [])].map((name) => join(ROOT, 'tests', 'install', `${name}.test.mjs`));
+  const names = ['install/npm', ...(pythons.length > 0 ? ['install/wheel'] : []), 'platforms/contract'];
+  const files = names.map((name) => join(ROOT, 'tests', `${name}.test.mjs`));
   const [command, ...args] = inside(found, process.execPath, '--test', '--test-reporter=tap', '--test-concurrency=1', ...files);
   const temporary = mkdtempSync(join(tmpdir(), 'isolane-platforms-'));
   const env = { ...process.env, TMPDIR: temporary, ISOLANE_NODES: nodes.join(delimiter), ISOLANE_PYTHONS: pythons.join(delimiter) };

@@ -522,15 +522,6 @@ def test_a_kit_that_was_closed_is_misuse_and_ends_the_cells() -> None:
     assert getattr(raised.value, "path", None) == "js.kit"
 
 
-def test_a_page_that_python_drives_cannot_be_handed_over() -> None:
-    with (
-        Kit(browser=lambda _proxy: None) as kit,
-        pytest.raises(TypeError, match=r"^js\.kit has a page that Python drives$") as raised,
-    ):
-        Notebook(js={"kit": kit})
-    assert getattr(raised.value, "path", None) == "js.kit"
-
-
 PYTHON: PyOptions = {
     "isolation": ISOLATION,
     "interrupt_grace_ms": 60_000,
@@ -634,3 +625,40 @@ def test_a_child_has_artifacts_of_its_own(tmp_path: Path) -> None:
         read = js("await output('eval-1', { limit: 1 })")
         assert child.execute_sync(read).text == "1"
         assert notebook.execute_sync(read).is_error
+
+
+@needs_python
+@pytest.mark.skipif(ISOLATION == "none", reason="kernels are not confined here")
+@pytest.mark.parametrize("write", [True, False])
+def test_code_of_python_writes_to_the_root_of_the_files_alone(tmp_path: Path, write: bool) -> None:
+    root, outside = tmp_path / "root", tmp_path / "outside"
+    for folder in (root, outside):
+        folder.mkdir()
+        # A kernel of root is nobody.
+        folder.chmod(0o777)
+    (outside / "kept").write_text("kept")
+    (root / "link").symlink_to(outside)
+    code = f"""
+import os
+def writes(path):
+    try:
+        with open(path, 'w') as file:
+            file.write('written')
+        return True
+    except OSError:
+        return False
+paths = ['a', 'link/b', 'link/kept', {str(outside / "c")!r}, '../outside/d', '/etc/e']
+print([writes(path) for path in paths])
+try:
+    os.symlink({str(outside / "kept")!r}, 'planted')
+    read('planted')
+except (OSError, PermissionError) as error:
+    print(type(error).__name__)
+"""
+    with Notebook(py=PYTHON, files={"root": str(root), "write": write}) as notebook:
+        text = notebook.execute_sync(python(code)).text
+    refused = "PermissionError" if write else "OSError"
+    assert text == f"{[write, *[False] * 5]}\n{refused}"
+    assert sorted(path.name for path in outside.iterdir()) == ["kept"]
+    assert (outside / "kept").read_text() == "kept"
+    assert (root / "a").exists() == write

@@ -6,11 +6,11 @@
 import { Buffer } from 'node:buffer';
 import { types } from 'node:util';
 
-import type { AbortSignalLike } from '../../index.js';
 import type { CodeExecutionJson, ExecFile, ExecutorErrorCode } from '../../executors.js';
-import { misuse } from '../misuse.js';
-import type { NativeFile, NativeInput, NativeOutput } from '../native.js';
-import { type Bag, object, option, optional, readSignal, refuseUnknownNames, wrongType } from '../options.js';
+import type { AbortSignalLike } from '../../index.js';
+import type { NativeFile, NativeInput, NativeOutput } from '../addon/native.js';
+import { misuse } from '../crossing/misuse.js';
+import { type Bag, object, option, optional, readSignal, refuseUnknownNames, wrongType } from '../crossing/options.js';
 
 const CODES: readonly unknown[] = [
   'bad_input',

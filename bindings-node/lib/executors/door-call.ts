@@ -4,12 +4,12 @@
 // handed to the receivers of the context.
 
 import type { ExecutorErrorCode } from '../../executors.js';
-import type { Door, DoorCall } from '../door.js';
-import { clearTimeout, setTimeout } from '../event-loop.js';
-import { ignore } from '../sandbox-functions.js';
-import { unwatch, watch } from '../signals.js';
+import { clearTimeout, setTimeout } from '../addon/event-loop.js';
+import type { Door, DoorCall } from '../door/door.js';
+import { ignore } from '../run/sandbox-functions.js';
+import { unwatch, watch } from '../run/signals.js';
 import { type Context, ExecutorError } from './data.js';
-import { told } from './refusal.js';
+import { messageOf } from './refusal.js';
 
 /** The context of a call as the native side reads it. */
 export interface ContextIn {
@@ -106,7 +106,7 @@ function isThenable(value: unknown): value is PromiseLike<unknown> {
 
 /** The error with that kind and message. If its context has cancelled it, its cause is the reason. */
 function errorOf(refused: unknown, aborted: Context | undefined): ExecutorError {
-  if (!Array.isArray(refused)) return new ExecutorError('other', told(refused));
+  if (!Array.isArray(refused)) return new ExecutorError('other', messageOf(refused));
   const [code, message] = refused as [ExecutorErrorCode, string];
   return new ExecutorError(code, message, code === 'cancelled' && aborted !== undefined ? causeOf(aborted) : undefined);
 }

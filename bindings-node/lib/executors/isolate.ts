@@ -3,10 +3,10 @@
 // In: options as the caller wrote them, and inputs of calls. Out: promises of results. The values that code sees are
 // written once, when the executor is made.
 
-import { Door } from '../door.js';
-import { HostSessions } from '../host-sessions.js';
-import { type Bag, EMPTY, object, option, refuseUnknownNames } from '../options.js';
-import { ignore } from '../sandbox-functions.js';
+import { type Bag, EMPTY, object, option, refuseUnknownNames } from '../crossing/options.js';
+import { Door } from '../door/door.js';
+import { HostSessions } from '../door/host-sessions.js';
+import { ignore } from '../run/sandbox-functions.js';
 import { readContext } from './data.js';
 import { call } from './door-call.js';
 import { LibraryExecutor } from './library.js';

@@ -4,10 +4,10 @@
 
 import { types } from 'node:util';
 
-import { describe, isBuiltIn } from '../kind.js';
-import { misuse } from '../misuse.js';
-import { option } from '../options.js';
-import { told } from './refusal.js';
+import { describe, isBuiltIn } from '../crossing/kind.js';
+import { misuse } from '../crossing/misuse.js';
+import { option } from '../crossing/options.js';
+import { messageOf } from './refusal.js';
 
 /** The deepest nesting that the native side reads. */
 const MOST_DEPTH = 127;
@@ -36,7 +36,7 @@ export function tornJson(value: unknown, place: string): Json {
     // Missing fields are null.
     return { text: writer.write(value, '', 0) ?? 'null', isTorn: writer.isTorn };
   } catch (error) {
-    throw misuse({ kind: 'type', message: `${place} is not plain data: ${told(error)}` });
+    throw misuse({ kind: 'type', message: `${place} is not plain data: ${messageOf(error)}` });
   }
 }
 

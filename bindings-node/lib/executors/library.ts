@@ -2,8 +2,8 @@
 //
 // In: contexts and inputs of calls. Out: promises of results.
 
-import type { Door } from '../door.js';
-import { misuse } from '../misuse.js';
+import { misuse } from '../crossing/misuse.js';
+import type { Door } from '../door/door.js';
 import { type CodeExecutionResult, ExecutorError, type FileOut, fileIn, readContext, readInput, resultOf } from './data.js';
 import { call } from './door-call.js';
 

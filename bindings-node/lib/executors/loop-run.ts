@@ -1,16 +1,16 @@
 // A run of the loop.
 //
-// In: the native side's news, which are events and questions, and the end. Out: events for one reader, and a result.
+// In: events and questions of the native side, and its end. Out: events for one reader, and a result.
 // `questions.ts` answers the questions.
 
-import type { AbortSignalLike } from '../../index.js';
 import type { LoopEvent, LoopResult } from '../../executors.js';
-import { bridge, native } from '../bridge.js';
-import { clearTimeout, setTimeout } from '../event-loop.js';
-import type { Door } from '../door.js';
-import { unwatch, watch } from '../signals.js';
+import type { AbortSignalLike } from '../../index.js';
+import { bridge, native } from '../addon/connection.js';
+import { clearTimeout, setTimeout } from '../addon/event-loop.js';
+import type { Door } from '../door/door.js';
+import { unwatch, watch } from '../run/signals.js';
 import { type FileOut, filesOf, resultOf } from './data.js';
-import { type InputOut, type Parties, Questions } from './questions.js';
+import { type InputOut, type Callbacks, Questions } from './questions.js';
 
 /** A result or an event as the native side gives it: JSON, and files. */
 type Out = [json: string, files: FileOut[]];
@@ -33,7 +33,7 @@ type Next = IteratorResult<LoopEvent, undefined>;
 
 const DONE: Next = Object.freeze({ done: true, value: undefined });
 
-/** How long the end of a stream waits for what is left of its run. */
+/** How long the end of a stream waits for the rest of its run. */
 const MOST_WAIT_MS = 1000;
 
 /** The number of the last run. */
@@ -66,11 +66,11 @@ export class LoopRun {
   readonly #abort = (): void => this.stop();
 
   /** A run with that input, which is JSON. `streams`: its events are wanted. */
-  constructor(door: Door, input: string, streams: boolean, parties: Parties, signal: AbortSignalLike | undefined) {
+  constructor(door: Door, input: string, streams: boolean, callbacks: Callbacks, signal: AbortSignalLike | undefined) {
     this.#door = door;
     this.#input = input;
     this.#streams = streams;
-    this.#questions = new Questions(parties, (...answer) => door.ask('answer', [this.#number, ...answer]), (...output) => door.ask('output', [this.#number, ...output]));
+    this.#questions = new Questions(callbacks, (...answer) => door.ask('answer', [this.#number, ...answer]), (...output) => door.ask('output', [this.#number, ...output]));
     this.#signal = signal;
     this.#ended = new Promise((resolve, reject) => {
       this.#settle = { resolve, reject };
@@ -86,14 +86,14 @@ export class LoopRun {
     if (signal?.aborted === true) this.#isStopped = true;
     else if (signal !== undefined) watch(signal, this.#abort);
     this.#hasBegun = true;
-    const heard = (kind: string, number: number, message: unknown): void => {
+    const received = (kind: string, number: number, message: unknown): void => {
       try {
-        this.#heard(kind, number, message);
+        this.#received(kind, number, message);
       } catch (failure) {
         this.#finish({ error: { thrown: failure } });
       }
     };
-    const call = this.#door.call<Out>('run', [this.#number, this.#input, this.#isStopped, this.#streams, heard]);
+    const call = this.#door.call<Out>('run', [this.#number, this.#input, this.#isStopped, this.#streams, received]);
     void call.then(
       ([json, files]) => {
         this.#result = { ...(JSON.parse(json) as LoopResult), files: filesOf(files) };
@@ -155,7 +155,7 @@ export class LoopRun {
     this.#serve();
   }
 
-  #heard(kind: string, number: number, message: unknown): void {
+  #received(kind: string, number: number, message: unknown): void {
     switch (kind) {
       case 'event':
         this.#event(message as Out, number);

@@ -1,19 +1,19 @@
-// The loop: a model writes programs, an executor runs them, and the model sees what came of them, until it answers.
+// The loop: a model writes programs, an executor runs them, and the model sees their outcomes, until it answers.
 //
 // In: a model, an executor and options; then a text or contents. Out: events as they happen, and one result. The loop
 // itself is native; `loop-run.ts` calls the model and the executor for it.
 
-import type { AbortSignalLike } from '../../index.js';
 import type { LoopEvent, LoopResult } from '../../executors.js';
-import { native } from '../bridge.js';
-import { Door } from '../door.js';
-import { misuse } from '../misuse.js';
-import { type Bag, EMPTY, object, option, optional, readSignal, refuseUnknownNames, wrongType } from '../options.js';
+import type { AbortSignalLike } from '../../index.js';
+import { native } from '../addon/connection.js';
+import { misuse } from '../crossing/misuse.js';
+import { type Bag, EMPTY, object, option, optional, readSignal, refuseUnknownNames, wrongType } from '../crossing/options.js';
+import { Door } from '../door/door.js';
 import { fileIn, readFiles, wellFormed } from './data.js';
 import { json } from './json.js';
-import { LoopRun } from './loop-run.js';
 import { LibraryExecutor, type Traits } from './library.js';
-import type { Parties } from './questions.js';
+import { LoopRun } from './loop-run.js';
+import type { Callbacks } from './questions.js';
 
 const IN_JSON = {
   instruction: 'string',
@@ -37,7 +37,7 @@ const left = new FinalizationRegistry<LoopRun>((run) => run.leave());
 
 export class CodeLoop {
   readonly #door: Door;
-  readonly #parties: Parties;
+  readonly #callbacks: Callbacks;
 
   constructor(options: unknown) {
     const bag = object(options, 'options');
@@ -45,7 +45,7 @@ export class CodeLoop {
     const model = party(option(bag, 'model'), 'model', 'generate', 'an object with a method generate');
     const executor = option(bag, 'executor');
     const execute = party(executor, 'executor', 'executeCode', 'an object with a method executeCode, or a function');
-    this.#parties = { generate: model, execute };
+    this.#callbacks = { generate: model, execute };
     const files = option(bag, 'files');
     if (files === null) wrongType('files', 'an array of files', files);
     this.#door = new Door('code-loop', {
@@ -75,7 +75,7 @@ export class CodeLoop {
     const text = json(input, 'the input');
     // A run checks its input itself, and begins with the first event that is read.
     if (streams) this.#door.ask('check', [text]);
-    return new LoopRun(this.#door, text, streams, this.#parties, signal);
+    return new LoopRun(this.#door, text, streams, this.#callbacks, signal);
   }
 }
 

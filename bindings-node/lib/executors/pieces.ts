@@ -3,7 +3,7 @@
 // In: pieces as the model gives them: texts, parts, lists of parts. Out: JSON for the native side. A model may split a
 // character of two halves between two pieces: the first half is held back until the second one comes.
 
-import { misuse } from '../misuse.js';
+import { misuse } from '../crossing/misuse.js';
 import { json, tornJson } from './json.js';
 
 const PLACE = 'a part of the model';

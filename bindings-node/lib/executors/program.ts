@@ -4,9 +4,9 @@
 // and words all messages.
 
 import type { ProgramConfinement as Confinement } from '../../executors.js';
-import { Door } from '../door.js';
-import { type Bag, EMPTY, object, option, refuseUnknownNames } from '../options.js';
-import { ignore } from '../sandbox-functions.js';
+import { type Bag, EMPTY, object, option, refuseUnknownNames } from '../crossing/options.js';
+import { Door } from '../door/door.js';
+import { ignore } from '../run/sandbox-functions.js';
 import { type Context, readContext } from './data.js';
 import { call } from './door-call.js';
 import { LibraryExecutor } from './library.js';

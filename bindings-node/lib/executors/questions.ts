@@ -8,10 +8,10 @@ import { AsyncResource } from 'node:async_hooks';
 import { type FileOut, fileIn, filesOf, outputBytes, readResult } from './data.js';
 import { json } from './json.js';
 import { Pieces } from './pieces.js';
-import { refusal, told } from './refusal.js';
+import { refusal, messageOf } from './refusal.js';
 
 /** The caller's model and executor. */
-export interface Parties {
+export interface Callbacks {
   readonly generate: Function;
   readonly execute: Function;
 }
@@ -36,7 +36,7 @@ export type InputOut = [code: string, language: string, files: FileOut[], execut
 type Tell = (number: number, ...rest: unknown[]) => unknown;
 
 export class Questions {
-  readonly #parties: Parties;
+  readonly #callbacks: Callbacks;
   readonly #answer: Tell;
   readonly #output: Tell;
   readonly #async = new AsyncResource('isolane.loop', { requireManualDestroy: true });
@@ -44,8 +44,8 @@ export class Questions {
   /** The exceptions of the model, by the numbers of questions. */
   readonly #thrown = new Map<number, unknown>();
 
-  constructor(parties: Parties, answer: Tell, output: Tell) {
-    this.#parties = parties;
+  constructor(callbacks: Callbacks, answer: Tell, output: Tell) {
+    this.#callbacks = callbacks;
     this.#answer = answer;
     this.#output = output;
   }
@@ -101,7 +101,7 @@ export class Questions {
 
   async #generate(number: number, task: Task, request: object): Promise<void> {
     try {
-      const reply: unknown = await this.#parties.generate({ ...request, signal: task.controller.signal });
+      const reply: unknown = await this.#callbacks.generate({ ...request, signal: task.controller.signal });
       if (this.#tasks.get(number) !== task) {
         if (isStream(reply)) void closed(iteratorOf(reply));
         return;
@@ -155,7 +155,7 @@ export class Questions {
     const context = { invocationId, turn, attempt, signal, stdout: output(true), stderr: output(false) };
     try {
       const given = { code, language, inputFiles: filesOf(files), executionId };
-      this.#executed(number, await this.#parties.execute(context, given));
+      this.#executed(number, await this.#callbacks.execute(context, given));
     } catch (thrown) {
       this.#answer(number, 'refused', ...refusal(thrown));
     } finally {
@@ -169,7 +169,7 @@ export class Questions {
       const { stdout, stderr, files, exitCode } = readResult(returned, 'the result of an executor');
       this.#answer(number, 'executed', [stdout, stderr, files.map(fileIn), exitCode ?? null]);
     } catch (thrown) {
-      this.#answer(number, 'refused', 'bad_input', `the executor failed: ${told(thrown)}`);
+      this.#answer(number, 'refused', 'bad_input', `the executor failed: ${messageOf(thrown)}`);
     }
   }
 }

@@ -12,13 +12,13 @@ export function refusal(thrown: unknown): [kind: string, message: string] {
       if (typeof message === 'string') return [isErrorCode(code) ? code : 'other', message];
     }
   } catch {
-    // A trap or a getter has thrown: it is told of like any other exception.
+    // A trap or a getter has thrown: its exception is refused like any other.
   }
-  return ['other', `the executor failed: ${told(thrown)}`];
+  return ['other', `the executor failed: ${messageOf(thrown)}`];
 }
 
 /** The text of anything that was thrown. Never throws. */
-export function told(thrown: unknown): string {
+export function messageOf(thrown: unknown): string {
   try {
     if (!(thrown instanceof Error)) return String(thrown);
     const { message, name } = thrown as { message: unknown; name: unknown };

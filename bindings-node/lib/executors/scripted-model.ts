@@ -1,7 +1,7 @@
 // A model for tests, which gives the replies that it was told to give.
 
 import type { ModelRequest, PartInput } from '../../executors.js';
-import { object, wrongType } from '../options.js';
+import { object, wrongType } from '../crossing/options.js';
 
 export class ScriptedModel {
   readonly #replies: (() => unknown)[] = [];

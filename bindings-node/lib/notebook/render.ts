@@ -4,7 +4,7 @@
 // everything.
 
 import type { Args, HtmlOptions, Rendered, TerminalOptions } from '../../notebook.js';
-import { Door } from '../door.js';
+import { Door } from '../door/door.js';
 import { withPath } from './misuse.js';
 
 /** The renderers, once one was called. */

@@ -44,7 +44,7 @@ Reason: TypeAlias = Literal["answered", "max_turns", "cancelled"]
 """Why a run is over."""
 
 AsText: TypeAlias = Literal["auto"] | bool
-"""How code and its results are told to the model."""
+"""How code and its results are written for the model."""
 
 Content: TypeAlias = Mapping[str, Any]
 """The words of one side: `role`, which is `user` or `model`, and `parts`."""
@@ -395,7 +395,7 @@ class _Run:
         if streams:
             # A run checks its input itself, and begins with the first event that is read.
             self._door.ask("check", self._input)
-        # The context variables of the caller: news arrive in those of whoever used the loop first.
+        # The variables of the caller's context: events arrive in that of the loop's first user.
         self._variables = contextvars.copy_context()
         self._generate, self._execute = code_loop._generate, code_loop._execute
         # The work for each question of the native half; the streams of a model; and exceptions.
@@ -409,7 +409,7 @@ class _Run:
         self.result: LoopResult | None = None
         self.ended: asyncio.Future[LoopResult] = self._loop.create_future()
         self._arrived = asyncio.Event()
-        self._is_told = False
+        self._is_error_read = False
         self._has_begun = False
         self._is_cancelled = False
         self._settling: asyncio.Task[None] | None = None
@@ -418,7 +418,7 @@ class _Run:
         """Begins the run."""
         if not self._has_begun:
             call = self._door.call(
-                "run", self._number, self._input, self._is_cancelled, self._is_stream, self._news
+                "run", self._number, self._input, self._is_cancelled, self._is_stream, self._receive
             )
             self._has_begun = True
             self._settling = self._loop.create_task(self._settle(call))
@@ -436,8 +436,8 @@ class _Run:
         self.begin()
         while not self.events:
             if self.ended.done():
-                if not self._is_told:
-                    self._is_told = True
+                if not self._is_error_read:
+                    self._is_error_read = True
                     self.ended.result()
                 raise StopAsyncIteration
             self._arrived.clear()
@@ -459,7 +459,7 @@ class _Run:
             self._drop(number)
         waiting: list[asyncio.Future[Any]] = [self.ended, *tasks]
         await asyncio.wait(waiting, timeout=1)
-        self._is_told = True
+        self._is_error_read = True
         if self.ended.done() and not self.ended.cancelled():
             self.ended.exception()
 
@@ -479,7 +479,7 @@ class _Run:
         for number in tuple(self._tasks):
             self._drop(number)
 
-    def _news(self, kind: str, number: int, what: Any) -> None:
+    def _receive(self, kind: str, number: int, what: Any) -> None:
         """Hears a piece of news of the native half."""
         if kind == "event":
             self.events.append((_event(*what), number))
@@ -533,8 +533,8 @@ class _Run:
             raised = None if task.cancelled() else task.exception()
             # The event loop itself raises the two.
             if raised is not None and not isinstance(raised, (KeyboardInterrupt, SystemExit)):
-                told = {"message": "an executor raised", "exception": raised, "task": task}
-                self._loop.call_exception_handler(told)
+                context = {"message": "an executor raised", "exception": raised, "task": task}
+                self._loop.call_exception_handler(context)
 
         task.add_done_callback(done)
 
@@ -609,32 +609,32 @@ class _Run:
             self._executed(number, await _call(self._execute, context, given))
         except ExecutorError as error:
             kind = error.kind if isinstance(error.kind, str) else "other"
-            self._answer(number, "refused", kind, _told(error, ""))
+            self._answer(number, "refused", kind, _message_of(error, ""))
         except BaseException as raised:
-            told = _told(raised, type(raised).__name__)
-            self._answer(number, "refused", "other", f"the executor failed: {told}")
+            message = _message_of(raised, type(raised).__name__)
+            self._answer(number, "refused", "other", f"the executor failed: {message}")
             if not isinstance(raised, Exception):
                 raise
         finally:
             self._dropped.pop(number, None)
 
     def _executed(self, number: int, returned: Any) -> None:
-        """Answers with what an executor returned. The program has run: if it is no result, there is
-        no other attempt."""
+        """Answers with the value that an executor returned. The program has run: if the value is no
+        result, there is no other attempt."""
         try:
             self._answer(number, "executed", native_result(returned))
         except Exception as raised:
-            told = _told(raised, type(raised).__name__)
-            self._answer(number, "refused", "bad_input", f"the executor failed: {told}")
+            message = _message_of(raised, type(raised).__name__)
+            self._answer(number, "refused", "bad_input", f"the executor failed: {message}")
 
 
 _END = object()
 
 
-def _told(raised: BaseException, unsaid: str) -> str:
-    """The message of an exception of the caller's as Unicode. `unsaid`: for one without a text."""
+def _message_of(raised: BaseException, default: str) -> str:
+    """The message of an exception of the caller's as Unicode; `default` if it has no text."""
     try:
-        text = str(raised) or unsaid
+        text = str(raised) or default
     except Exception:
         text = type(raised).__name__
     return text.encode(errors="backslashreplace").decode()

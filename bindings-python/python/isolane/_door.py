@@ -19,9 +19,10 @@ from . import _isolane
 from ._bridge import Bridge, bridge_of
 from ._errors import SandboxError
 from ._execution import Execution
+from ._futures import finish
 from ._isolane import Message
 from ._result import CodeExecutionResult
-from ._run import CALLS, Run
+from ._run import CALLS, Run, begin
 from ._runtime import FOLDER, Runtime
 from ._sync import close_loop, outside_of_loops, wait
 
@@ -144,7 +145,7 @@ class Door:
         self._nests, self._parent = nests, parent
         self._names = names or {}
         # A page of the host's, whose loop a call that waits does not block.
-        self.page: PageDriver | None = None
+        self.page: PageDriver | None = None if parent is None else parent.page
         # The runs that last as long as the system: functions among the options belong to the first.
         self._lasting: weakref.WeakSet[Run] = weakref.WeakSet()
         bridge = _running_bridge() or Bridge()
@@ -152,8 +153,8 @@ class Door:
         self._bridge = bridge if bridge.own_loop is None else None
         self._run = _LastingCall(bridge, None, None)
         self._default = self._run.default = None if runtime is None else runtime._default
-        number = bridge.number()
-        try:
+
+        def opened(number: int) -> _isolane.RunHandle:
             self._native, remote = _isolane.open_system(
                 system,
                 None if runtime is None else runtime._native,
@@ -164,30 +165,57 @@ class Door:
                 dict(options),
                 None if sessions is None else weakref.ref(sessions),
             )
-        except BaseException:
-            self._run.failed()
-            raise
-        self._last(bridge, number, self._run, remote)
+            return remote
 
-    def call(self, method: str, *args: Any, read: Callable[[Any], Any] | None = None) -> DoorCall:
-        """Begins a call of a method on the running event loop. Misuse is raised at once. `read`
-        makes the caller's value of the system's."""
+        begin(bridge, self._run, opened)
+        self._lasting.add(self._run)
+
+    def call(
+        self,
+        method: str,
+        *args: Any,
+        read: Callable[[Any], Any] | None = None,
+        uses_page: bool = False,
+    ) -> DoorCall:
+        """Begins a call of a method on the running event loop. Misuse is raised at once.
+
+        Args:
+            method: The method.
+            args: Its arguments.
+            read: Makes the caller's value of the system's.
+            uses_page: Whether the call may have tasks for the page. Then its last argument is a
+                function that does them.
+        """
         bridge = _running_bridge()
         if bridge is None:
             message = f"{method} needs a running event loop; without one, call {method}_sync"
             raise RuntimeError(message)
+        if uses_page:
+            args = self._with_page(bridge, args)
         return DoorCall(self._begin(bridge, method, args), self._as_error, read)
 
-    def call_sync(self, method: str, *args: Any, read: Callable[[Any], Any] | None = None) -> Any:
+    def call_sync(
+        self,
+        method: str,
+        *args: Any,
+        read: Callable[[Any], Any] | None = None,
+        uses_page: bool = False,
+    ) -> Any:
         """As `call`, and waits for the value."""
-        with outside_of_loops(f"{method}_sync", method):
+        with outside_of_loops(f"{method}_sync", method, self.page):
             bridge = Bridge()
             try:
+                if uses_page:
+                    args = self._with_page(bridge, args)
                 with _waiting_on(bridge, self._nests):
                     result = wait(bridge, self._begin(bridge, method, args))
             finally:
                 close_loop(bridge)
         return _value_of(result, self._as_error, read)
+
+    def _with_page(self, bridge: Bridge, args: tuple[Any, ...]) -> tuple[Any, ...]:
+        """The arguments with a function that does tasks for the page, if there is one."""
+        return args if self.page is None else (*args, self.page.server(bridge))
 
     def wait_for(self, method: str, *args: Any) -> Any:
         """As `call_sync`, for a call that needs nothing of Python: also while an event loop is
@@ -201,20 +229,8 @@ class Door:
         bridge = bridge_of(loop)
         future: asyncio.Future[Any] = loop.create_future()
 
-        def arrived() -> None:
-            try:
-                value = self._taken(answer)
-            except Exception as raised:
-                if not future.done():
-                    future.set_exception(raised)
-            else:
-                if not future.done():
-                    future.set_result(value)
-
-        number = bridge.on_closed(arrived)
-        answer = self._native.answer(
-            bridge.mailbox, number, method, args, self._names.get(method, ())
-        )
+        number = bridge.on_closed(lambda: finish(future, lambda: self._taken(answer)))
+        answer = self._begin_answer(bridge, number, method, args)
         future.add_done_callback(lambda future: answer.cancel() if future.cancelled() else None)
         return future
 
@@ -228,9 +244,7 @@ class Door:
         bridge = Bridge()
         arrived: list[None] = []
         number = bridge.on_closed(lambda: arrived.append(None))
-        answer = self._native.answer(
-            bridge.mailbox, number, method, args, self._names.get(method, ())
-        )
+        answer = self._begin_answer(bridge, number, method, args)
         try:
             bridge.wait_until(lambda: bool(arrived))
         except BaseException:
@@ -280,19 +294,16 @@ class Door:
         self._adopt_from_parents(bridge)
         run = _LastingCall(bridge, None, None) if is_lasting else _Call(bridge, self._native, None)
         run.default = self._default
-        number = bridge.number()
-        try:
-            # The native side says the same of it.
+
+        def call(number: int) -> _isolane.RunHandle:
             with self._sessions.during(bridge) if self._sessions else contextlib.nullcontext():
+                # The native side says the same of `is_lasting`.
                 remote, _ = self._native.call(bridge.mailbox, number, run, method, args)
-        except BaseException:
-            run.failed()
-            raise
+                return remote
+
+        begin(bridge, run, call)
         if is_lasting:
-            self._last(bridge, number, run, remote)
-        else:
-            run.began(remote)
-            bridge.attach(number, run)
+            self._lasting.add(run)
         return run
 
     def _adopt_from_parents(self, bridge: Bridge) -> None:
@@ -304,11 +315,6 @@ class Door:
                 if not lasting.has_ended and (served is None or not _is_served(served)):
                     bridge.adopt(lasting)
             door = door._parent
-
-    def _last(self, bridge: Bridge, number: int, run: Run, remote: _isolane.RunHandle) -> None:
-        run.began(remote)
-        bridge.attach(number, run)
-        self._lasting.add(run)
 
 
 class _Waiting(threading.local):

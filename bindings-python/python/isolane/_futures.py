@@ -11,7 +11,7 @@ import collections
 import contextlib
 import contextvars
 from collections.abc import Callable, Generator, Iterable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from ._errors import SandboxError
 from ._isolane import Message
@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from ._run import Run
 
 _result = asyncio.Future.result
+
+Value = TypeVar("Value")
 
 SETTLED = "the run has settled; nothing in its sandbox can be called any more"
 
@@ -109,6 +111,18 @@ def settle(future: SandboxFuture | None, ok: bool, message: Message, run: Run) -
         future.set_result(value)
     else:
         fail(future, value)
+
+
+def finish(future: asyncio.Future[Value], act: Callable[[], Value]) -> None:
+    """Gives a future the value of `act`, or its exception, unless the caller has cancelled it."""
+    try:
+        value = act()
+    except Exception as raised:
+        if not future.done():
+            future.set_exception(raised)
+    else:
+        if not future.done():
+            future.set_result(value)
 
 
 def fail(future: asyncio.Future[Any], raised: BaseException) -> None:

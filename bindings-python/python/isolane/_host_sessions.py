@@ -17,7 +17,7 @@ from . import _isolane
 from ._cell import Cell
 from ._isolane import CellEnd
 from ._options import Language
-from ._run import Event
+from ._run import Event, begin
 from ._runtime import Runtime
 from ._session_host import SessionHost
 
@@ -103,7 +103,6 @@ class HostSessions:
         bridge = self._bridge
         assert bridge is not None, "a cell starts in a call"
         cell = _HostCell(bridge, host, end)
-        number = bridge.number()
         arguments: dict[str, object] = {
             "source": code,
             "filename": None,
@@ -111,14 +110,10 @@ class HostSessions:
             "report": None,
             "timeout_ms": timeout_ms,
         }
-        try:
-            remote = host.native.run(bridge.mailbox, number, cell, arguments)
-        except BaseException:
-            cell.failed()
-            raise
-        cell.began(remote)
-        bridge.attach(number, cell)
-        return remote
+        native = host.native
+        return begin(
+            bridge, cell, lambda number: native.run(bridge.mailbox, number, cell, arguments)
+        )
 
     def _host(self, native: _isolane.Runtime | None) -> SessionHost:
         interleaves = self._arguments["cells"] == "interleave"

@@ -7,9 +7,9 @@ code.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from types import TracebackType
 from typing import Any, Literal, TypeAlias
 
+from ._closing import AsyncClosing
 from ._executor_call import finish
 from ._executors import OUTPUT_LIMIT_BYTES, TIMEOUT_MS, LibraryExecutor, given
 from ._host_sessions import HostSessions
@@ -20,7 +20,7 @@ Isolation: TypeAlias = Literal["thread", "process"]
 """Where isolates live."""
 
 
-class IsolateCodeExecutor(LibraryExecutor):
+class IsolateCodeExecutor(LibraryExecutor, AsyncClosing):
     """Runs JavaScript and TypeScript in an isolate, with exactly the capabilities that it is given.
 
     The code needs no export: `return` and top-level `await` work, and the value of the last
@@ -101,25 +101,3 @@ class IsolateCodeExecutor(LibraryExecutor):
     async def aclose(self) -> None:
         """As `close`, without blocking the event loop."""
         await finish(self._door, "close")
-
-    def __enter__(self) -> IsolateCodeExecutor:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        raised: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        self.close()
-
-    async def __aenter__(self) -> IsolateCodeExecutor:
-        return self
-
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        raised: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        await self.aclose()

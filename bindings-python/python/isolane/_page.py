@@ -25,7 +25,7 @@ from ._sync import is_driven
 if TYPE_CHECKING:
     from ._door import Door
 
-# The kind of an answer, and what belongs to it.
+# The kind of an answer, and its fields.
 _Answer: TypeAlias = tuple[str, dict[str, Any]]
 
 # The time between two looks at whether a command of a synchronous page is still awaited.
@@ -58,7 +58,7 @@ _READ = """(element, [property, mostUnits]) => {
 
 
 def kind_of_source(value: Any) -> str | None:
-    """Says what a value is: a page, a context, a browser, a function that gives a page, or nothing
+    """The kind of a value: a page, a context, a browser, a function that gives a page, or nothing
     of these."""
     if callable(getattr(value, "goto", None)):
         return "page"
@@ -112,6 +112,21 @@ class PageDriver:
     def loop(self) -> asyncio.AbstractEventLoop | None:
         """The loop that a synchronous page runs for its calls, if the page is there."""
         return self._loop
+
+    def server(self, bridge: Bridge) -> Callable[[], None]:
+        """A function that does the tasks of runs for which a call of another system waits. It is
+        called where the bridge has its events, while the call has not ended."""
+        at = weakref.ref(bridge)
+
+        def serve() -> None:
+            here = at()
+            if here is not None:
+                self._serve(here)
+
+        if is_driven(bridge) and self._may_be_here():
+            # As in `attach`.
+            self._serve(bridge)
+        return serve
 
     def _learn_loop(self, found: Any) -> None:
         """Notes the loop of a page that is there, and the thread that runs it."""

@@ -32,6 +32,7 @@ from ._throws import Answered
 
 if TYPE_CHECKING:
     from ._bridge import Bridge
+    from ._page import PageDriver
 
 Waiter: TypeAlias = tuple[asyncio.AbstractEventLoop, asyncio.Future[None]]
 """A loop, and a future of that loop which the end of the run resolves."""
@@ -468,3 +469,21 @@ class Run:
             if index >= len(self.received.reports):
                 self._fetch_reports()
             return self.received.reports[index]
+
+
+def begin(
+    bridge: Bridge, run: Run, start: Callable[[int], RunHandle], page: PageDriver | None = None
+) -> RunHandle:
+    """Starts a run with a native call that takes its number. From then on it receives its events,
+    and `page` the tasks of its code."""
+    number = bridge.number()
+    try:
+        remote = start(number)
+    except BaseException:
+        run.failed()
+        raise
+    run.began(remote)
+    if page is not None:
+        page.attach(bridge, remote)
+    bridge.attach(number, run)
+    return remote

@@ -6,11 +6,11 @@ import asyncio
 import weakref
 from dataclasses import dataclass
 from pathlib import Path
-from types import TracebackType
 from typing import Any, cast
 
 from . import _isolane
 from ._bridge import Bridge, bridge_of
+from ._closing import AsyncClosing
 from ._execution import CodeExecution
 from ._options import (
     as_function,
@@ -22,7 +22,7 @@ from ._options import (
     session_arguments,
 )
 from ._result import AnyResult, Status
-from ._run import Run
+from ._run import Run, begin
 from ._session import Session, open_session
 from ._session_host import SessionHost
 from ._sync import close_loop, outside_of_loops, wait
@@ -148,7 +148,7 @@ class Stats:
     without isolation by process."""
 
 
-class Runtime:
+class Runtime(AsyncClosing):
     """Runs code with caps of its own. A context manager for `with` and `async with`."""
 
     @as_method(runtime_arguments)
@@ -242,28 +242,6 @@ class Runtime:
         confinement = counts.pop("confinement")
         return Stats(**counts, confinement=confinement and Confinement(**confinement))
 
-    def __enter__(self) -> Runtime:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        raised: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        self.close()
-
-    async def __aenter__(self) -> Runtime:
-        return self
-
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        raised: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        await self.aclose()
-
 
 def _start(
     runtime: Runtime | None, args: tuple[Any, ...], options: dict[str, Any]
@@ -297,12 +275,7 @@ def _begin(runtime: Runtime | None, bridge: Bridge, arguments: dict[str, Any]) -
     native = None if runtime is None else runtime._native
     run = Run(bridge, native, arguments["report"])
     run.default = default_of(arguments, runtime)
-    number = bridge.number()
-    try:
-        remote = _isolane.start(native, bridge.mailbox, number, run, arguments)
-    except BaseException:
-        run.failed()
-        raise
-    run.began(remote)
-    bridge.attach(number, run)
+    begin(
+        bridge, run, lambda number: _isolane.start(native, bridge.mailbox, number, run, arguments)
+    )
     return run

@@ -5,13 +5,14 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass
-from types import TracebackType
 from typing import TYPE_CHECKING, Any, Generic, Literal, TypeAlias, TypeVar, cast, final
 
 from . import _isolane
 from ._bridge import Bridge, bridge_of
 from ._cell import Cell
+from ._closing import AsyncClosing
 from ._execution import CellExecution, Execution, KitCellExecution
+from ._futures import finish
 from ._options import (
     as_method,
     bound,
@@ -23,6 +24,7 @@ from ._options import (
 )
 from ._promises import Watched
 from ._result import AnyCellResult, CellExecutionResult, KitCellResult
+from ._run import begin
 from ._session_host import SessionHost
 from ._sync import close_loop, outside_of_loops, wait
 
@@ -62,7 +64,7 @@ class SessionName:
     """The length of an array or a string, the size of a Map or Set; `None` for all else."""
 
 
-class AnySession(Generic[Handle, Result]):
+class AnySession(AsyncClosing, Generic[Handle, Result]):
     """An isolate that stays: its cells run one after another, and find what earlier ones left. A
     context manager for `with` and `async with`.
 
@@ -225,28 +227,6 @@ class AnySession(Generic[Handle, Result]):
         await closed.wait()
         self._host.finish()
 
-    def __enter__(self: Own) -> Own:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        raised: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        self.close()
-
-    async def __aenter__(self: Own) -> Own:
-        return self
-
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        raised: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        await self.aclose()
-
     def __repr__(self) -> str:
         return f"<{type(self).__name__} {'open' if self._host.native.running() else 'closed'}>"
 
@@ -271,16 +251,12 @@ class AnySession(Generic[Handle, Result]):
 
     def _begin(self, bridge: Bridge, start: _Start, arguments: dict[str, Any]) -> Cell:
         cell = Cell(bridge, self._host, arguments["report"])
-        number = bridge.number()
-        try:
-            remote = start(bridge.mailbox, number, cell, arguments)
-        except BaseException:
-            cell.failed()
-            raise
-        cell.began(remote)
-        if self._host.page is not None:
-            self._host.page.attach(bridge, remote)
-        bridge.attach(number, cell)
+        begin(
+            bridge,
+            cell,
+            lambda number: start(bridge.mailbox, number, cell, arguments),
+            self._host.page,
+        )
         return cell
 
     def _ask(self, ask: _Ask, read: Callable[[Any], Value]) -> asyncio.Future[Value]:
@@ -288,17 +264,8 @@ class AnySession(Generic[Handle, Result]):
         bridge = bridge_of(loop)
         future: asyncio.Future[Value] = loop.create_future()
 
-        def arrived() -> None:
-            try:
-                value = read(answer.take())
-            except Exception as raised:
-                if not future.done():
-                    future.set_exception(raised)
-            else:
-                if not future.done():
-                    future.set_result(value)
-
-        answer = ask(bridge.mailbox, bridge.on_closed(arrived))
+        number = bridge.on_closed(lambda: finish(future, lambda: read(answer.take())))
+        answer = ask(bridge.mailbox, number)
         return future
 
     def _ask_sync(self, ask: _Ask) -> Any:

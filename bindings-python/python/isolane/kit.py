@@ -11,10 +11,10 @@ import asyncio
 import os
 import weakref
 from collections.abc import Callable, Mapping, Sequence
-from types import TracebackType
 from typing import Any, Literal, TypeAlias, TypedDict, TypeVar, cast, final
 
 from ._bridge import Bridge, bridge_of
+from ._closing import Closing
 from ._door import Door, as_error
 from ._execution import KitCellExecution, KitExecution
 from ._options import (
@@ -29,7 +29,7 @@ from ._options import (
 )
 from ._page import PageDriver, kind_of_source
 from ._result import CodeExecutionResult, KitCall, KitCellResult, KitResult, as_kind
-from ._run import Run
+from ._run import Run, begin
 from ._runtime import Runtime
 from ._session import KitSession, kit_session_of
 from ._session_host import SessionHost
@@ -362,7 +362,7 @@ def code_arguments(
 
 
 @final
-class Kit:
+class Kit(Closing):
     """Capabilities for runs. A context manager for `with` and `async with`. An open kit keeps no
     thread and no process alive."""
 
@@ -538,28 +538,6 @@ class Kit:
         for session in tuple(self._sessions):
             session.finish()
 
-    def __enter__(self) -> Kit:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        raised: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        self.close()
-
-    async def __aenter__(self) -> Kit:
-        return self
-
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        raised: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        self.close()
-
     def _start(self, arguments: dict[str, Any], kind: str) -> KitExecution:
         name = f"run_{kind}"
         try:
@@ -585,16 +563,12 @@ class Kit:
         native, page = self._door.native, self._door.page
         run = _KitRun(bridge, native, arguments["report"])
         run.default = default_of(arguments, self)
-        number = bridge.number()
-        try:
-            remote = native.start(bridge.mailbox, number, run, arguments, kind)
-        except BaseException:
-            run.failed()
-            raise
-        run.began(remote)
-        if page is not None:
-            page.attach(bridge, remote)
-        bridge.attach(number, run)
+        begin(
+            bridge,
+            run,
+            lambda number: native.start(bridge.mailbox, number, run, arguments, kind),
+            page,
+        )
         return run
 
 

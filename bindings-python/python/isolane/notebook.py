@@ -30,6 +30,7 @@ from ._notebook_options import (
     ToolFunction,
 )
 from ._notebook_render import render_call, render_html, render_terminal, to_ipynb
+from ._page import PageDriver
 from ._runtime import Runtime
 from .kit import Kit
 
@@ -59,6 +60,9 @@ __all__ = [
 ]
 
 Language: TypeAlias = Literal["py", "js"]
+
+# The pages of kits by the keys of these. A page is kept by its kit and by notebooks.
+_pages: weakref.WeakValueDictionary[str, PageDriver] = weakref.WeakValueDictionary()
 
 
 @dataclass(frozen=True)
@@ -169,6 +173,8 @@ class Notebook:
                 given["$registry"] = registry._door.ask("key")
             functions = _cancelled(given, weakref.ref(self))
             self._door = Door("notebook", functions, runtime, nests=True)
+            # A notebook that joins a session has the kit of the first one.
+            self._door.page = _pages.get(self._door.ask("kit"))
 
     @classmethod
     def _of(cls, options: dict[str, Any], parent: Notebook | None) -> Notebook:
@@ -219,7 +225,8 @@ class Notebook:
             RuntimeError: no event loop is running here (use `execute_sync`).
         """
         with _paths():
-            return self._door.call("execute", args, _options(on_update), read=_result)
+            options = _options(on_update)
+            return self._door.call("execute", args, options, read=_result, uses_page=True)
 
     def execute_sync(
         self,
@@ -230,7 +237,7 @@ class Notebook:
         """As `execute`, and waits for the result. Ctrl-C ends the call."""
         with _paths():
             result: CallResult = self._door.call_sync(
-                "execute", args, _options(on_update), read=_result
+                "execute", args, _options(on_update), read=_result, uses_page=True
             )
         return result
 
@@ -326,7 +333,9 @@ def _without_handles(options: Mapping[str, Any]) -> tuple[dict[str, Any], Runtim
         runtime = rest.pop("runtime")
     if isinstance(kit := js.get("kit"), Kit):
         del rest["kit"]
-        rest["$kit"] = kit._door.ask("key")
+        rest["$kit"] = key = kit._door.ask("key")
+        if kit._door.page is not None:
+            _pages[key] = kit._door.page
     return {**options, "js": rest}, runtime
 
 

@@ -8,8 +8,8 @@ use std::{ptr, sync::OnceLock};
 
 use crate::error::{Error, ErrorKind};
 
-/// Trusted code that is evaluated once, when a realm is built. What it makes is in the realm's image, so a run gets it
-/// without evaluating anything.
+/// Trusted code that is evaluated once, when a realm is built. The objects that it makes are in the realm's image, so a run
+/// gets them without evaluating anything.
 ///
 /// The source is one expression: a function of `host`. It must not throw, and makes no errors and no promises. It should
 /// capture the intrinsics that it needs, because a run may change those that its own code sees. `host` is a frozen object,

@@ -15,9 +15,8 @@ use std::{
 
 use super::{
     compile::{
-        CompileError, CompiledModule,
-        cell::{CompiledCell, compile_body, compile_cell},
-        compile, compile_library,
+        CompileError, CompiledModule, cell::CompiledCell, compile, compile_body, compile_cell,
+        compile_library,
     },
     program::Script,
 };

@@ -12,10 +12,8 @@ use std::{
 use super::{
     cache::Cache,
     compile::{
-        CompileError, CompiledModule,
-        call_site::Call,
-        compile_library,
-        explain::{Candidate, Question},
+        CompileError, CompiledModule, compile_library,
+        explain::{Candidate, Question, call_site::Call},
     },
     link::{
         graph::{Graph, LinkError},
@@ -24,7 +22,7 @@ use super::{
     request::{Request, Shape},
 };
 pub(crate) use super::{
-    compile::{RegularExpression, call_site, ending::Ending, explain},
+    compile::explain::{self, RegularExpression, call_site, ending::Ending},
     session_program::SessionProgram,
 };
 use crate::data::{
@@ -174,6 +172,11 @@ pub(crate) trait Linker: Send {
     /// Whether a stack may name this file.
     fn knows(&self, file: &str) -> bool {
         self.compiled(file).is_some()
+    }
+
+    /// Whether a file has functions of a system, by which code calls the host.
+    fn is_of_helpers(&self, _file: &str) -> bool {
+        false
     }
 
     /// Notes that an error names a place in this file, which its stack keeps.

@@ -7,10 +7,6 @@ use std::{any::Any, fmt, sync::Arc};
 use super::session_request::{CallRequest, CellRequest, UpdateRequest};
 use crate::{binding::interception::RunInterceptor, data::cell::Name, error::Error};
 
-/// The name of the file of a cell by which a system gives a session functions that call the host. A call that is lost is told
-/// of by the name of such a function, at the place where other code has called the function.
-pub const HELPERS_FILE: &str = "<notebook>";
-
 /// Stands between a session and its caller. Its methods are called on the caller's thread, but for
 /// [`SessionInterceptor::opened`] of a copy.
 pub trait SessionInterceptor: Any + fmt::Debug + Send + Sync {

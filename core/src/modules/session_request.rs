@@ -54,6 +54,9 @@ pub struct SessionRequest {
     /// Whether the results of cells have their logs, which count against the limit until their cell ends. Without, a log
     /// counts until `RunInterceptor::logged` and `Host::logged` have returned: for a host that passes logs on.
     pub keeps_logs: bool,
+    /// The name of the file of a cell by which a system gives the session functions that call the host, if there is one. A
+    /// call that is lost is told of by the name of such a function, at the place where other code has called the function.
+    pub helpers_file: Option<String>,
     /// The part of the extension that cells and modules see, if there is one. It is opened when the session begins, and when it is
     /// reset. Code may declare its names anew, as those of globals.
     pub extension: Option<Arc<ExtensionRequest>>,
@@ -80,6 +83,7 @@ impl Default for SessionRequest {
             interleave: false,
             checkpoint_bytes: None,
             keeps_logs: true,
+            helpers_file: None,
             extension: None,
             interceptor: None,
             native: NativeFunctions::default(),

@@ -3,7 +3,7 @@
 //! Not a test: prints tables in Markdown, to the file in `ISOLANE_BENCH_REPORT` if it is set.
 //! `cargo test --release --lib costs -- --ignored --nocapture`. `ISOLANE_BENCH_QUICK` takes few samples.
 //!
-//! This thread executes one run step by step with the functions that `runtime/threads/run.rs` calls, in their order.
+//! This thread executes one run step by step with the functions that `runtime/threads/run/mod.rs` calls, in their order.
 //! The same program goes through `run_code`, alternately, some runs each. The difference between the whole and its
 //! steps is the way to a thread of the runtime and back, and the accounting. A run settles before its isolate is
 //! restored, so the restoring is no part of the whole.

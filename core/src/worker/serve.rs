@@ -1,7 +1,7 @@
 //! One worker: runs, one after another, each from its first frame to its last.
 //!
 //! In: the socket to the host, and a pool with a pristine isolate in it. Out: frames. A run takes the same path as in
-//! `runtime/threads/run.rs`: prepare, run as far as possible, wait for the host, end. A worker has one thread and no
+//! `runtime/threads/run/mod.rs`: prepare, run as far as possible, wait for the host, end. A worker has one thread and no
 //! watchdog: the host kills a worker that does not return from a builtin.
 
 use std::{sync::Arc, time::Duration};

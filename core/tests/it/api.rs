@@ -20,7 +20,6 @@ const OTHERS: &[&str] = &[
     "Callable",
     "FutureCallable",
     "Host",
-    "HELPERS_FILE",
     "LARGE_COLLECTION",
     "IntoOutput",
     "KEPT_THROWS",

@@ -84,15 +84,7 @@ impl System for Door {
                 self.kit.close();
                 Value::undefined()
             }
-            "key" => {
-                let has_page = self.kit.names().iter().any(|name| name == "browser");
-                if has_page && self.spelling == Spelling::Snake {
-                    // Its commands are announced to the callers of the kit's own runs.
-                    let said = "js.kit has a page that Python drives";
-                    return Err(Error::new(ErrorKind::Type, said));
-                }
-                given(&Given::Text(self.kit.key()))
-            }
+            "key" => given(&Given::Text(self.kit.key())),
             "secrets.delete" => {
                 let secrets = self.kit.secrets().map_err(|error| self.refusal(error))?;
                 given(&Given::Bool(secrets.delete(&name(next())?)))

@@ -43,6 +43,9 @@ pub struct ExecuteOptions {
     pub on_update: Option<OnUpdate>,
 }
 
+/// Tells the caller of a call, on any thread and at once, that the page of a kit has commands for it.
+pub(crate) type Announce = Arc<dyn Fn() + Send + Sync>;
+
 impl fmt::Debug for ExecuteOptions {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         out.debug_struct("ExecuteOptions").field("on_update", &self.on_update.is_some()).finish()
@@ -63,7 +66,7 @@ impl Execution {
         inner: Arc<Inner>,
         args: Args,
         options: ExecuteOptions,
-        cause: Option<Cause>,
+        (cause, announce): (Option<Cause>, Option<Announce>),
     ) -> Self {
         let end = inner.admit();
         if let Some(cause) = cause {
@@ -79,6 +82,7 @@ impl Execution {
             inner,
             shared,
             end: end.clone(),
+            announce,
             cells: Mutex::new(cells),
             notice: Mutex::default(),
         };
@@ -158,6 +162,7 @@ struct Call {
     inner: Arc<Inner>,
     shared: Arc<record::Shared>,
     end: End,
+    announce: Option<Announce>,
     cells: Mutex<Vec<CellState>>,
     notice: Mutex<Vec<String>>,
 }
@@ -272,6 +277,7 @@ impl Call {
             seconds: input.timeout.unwrap_or(limits.timeout_seconds),
             wall_seconds: limits.max_cell_seconds,
             desk: &desk,
+            announce: self.announce.as_ref(),
             begun: &begun,
         };
         let forward = async {
@@ -290,6 +296,9 @@ impl Call {
             // The kernel told of the end of the cell. By now the state of all cells is gone.
             ended.state = "reset";
             ended.state_text = Some(words::lost(input.language));
+        }
+        if let Some(error) = &mut ended.error {
+            record.redact_error(error);
         }
         if let Some((_, text)) = &ended.error {
             self.shared.whole(|whole| whole.block(text.trim_end()));

@@ -10,6 +10,7 @@ use std::{
 
 use isolane::Answer;
 use isolane_confine::program::ProgramConfinement;
+use isolane_kit::Kit;
 use tokio::sync::Mutex as TurnMutex;
 use tokio_util::sync::CancellationToken;
 
@@ -17,6 +18,7 @@ use crate::{
     Agent, Args, ChildOptions, ExecuteOptions, Execution, Language, Limits, Llm, Misuse,
     NotebookOptions, PyOptions, Registry, Tool,
     artifacts::Artifacts,
+    call::Announce,
     files::Files,
     host::{
         HostTools,
@@ -197,19 +199,25 @@ impl Notebook {
     /// # Errors
     /// Misuse, of the arguments or of a notebook that is closed. After that everything that happens is a result.
     pub fn execute(&self, args: Args, options: ExecuteOptions) -> Result<Execution, Misuse> {
-        self.begin(args, options, None)
+        self.begin(args, options, (None, None))
     }
 
-    /// As [`Notebook::execute`], for a call that a cause may have ended already: nothing of it runs then.
+    /// The kit of its JavaScript cells.
+    pub(crate) fn kit(&self) -> Option<&Kit> {
+        self.0.kernels.js()?.kit.as_ref()
+    }
+
+    /// As [`Notebook::execute`], for a call that a cause may have ended already, of which nothing runs then, and whose caller
+    /// may have the page of a kit.
     pub(crate) fn begin(
         &self,
         args: Args,
         options: ExecuteOptions,
-        cause: Option<Cause>,
+        rest: (Option<Cause>, Option<Announce>),
     ) -> Result<Execution, Misuse> {
         self.0.check_open()?;
         args.check(&self.0.limits, |language| self.0.kernels.has(language))?;
-        Ok(Execution::begin(Arc::clone(&self.0), args, options, cause))
+        Ok(Execution::begin(Arc::clone(&self.0), args, options, rest))
     }
 
     /// The name, the description and the JSON Schema of the tool, for the model.

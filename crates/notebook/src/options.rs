@@ -453,11 +453,11 @@ impl JsOptions {
 }
 
 impl PyOptions {
-    /// Kernels work in that folder, if it can be shown to them. Confined ones only read it: a kernel could put links and
-    /// programs of another user into it, and the helpers cannot.
-    pub(crate) fn work_in(&mut self, root: &Path) {
+    /// Kernels work in that folder, if it can be shown to them, and may write to it if cells may.
+    pub(crate) fn work_in(&mut self, root: &Path, is_writable: bool) {
         if self.isolation == Isolation::None || may_be_shown(root) {
             self.working_folder.get_or_insert_with(|| root.to_owned());
+            self.writable.extend(is_writable.then(|| root.to_owned()));
         }
     }
 

@@ -5,6 +5,7 @@
 
 use std::{
     collections::VecDeque,
+    fmt,
     sync::{
         Arc, Mutex, MutexGuard, PoisonError,
         atomic::{AtomicUsize, Ordering},
@@ -16,7 +17,7 @@ use serde_json::{Value as Json, json};
 use tokio::sync::Notify;
 
 use crate::{
-    Image, Limits, Output, Window,
+    CellError, Image, Limits, Output, Window,
     artifacts::{Artifacts, EVAL, Kept as KeptFile, Whole},
     text::{
         clean::cleaned,
@@ -95,6 +96,9 @@ impl Shared {
     }
 }
 
+/// Takes secrets out of a text; `None` if it has none.
+pub(crate) type Redact = Arc<dyn Fn(&str) -> Option<String> + Send + Sync>;
+
 /// The record of a cell. Cheap to clone.
 #[derive(Clone, Debug)]
 pub(crate) struct Record {
@@ -102,7 +106,6 @@ pub(crate) struct Record {
     inside: Arc<Mutex<Inside>>,
 }
 
-#[derive(Debug)]
 struct Inside {
     screen: Screen,
     parts: Vec<Part>,
@@ -112,6 +115,15 @@ struct Inside {
     events: VecDeque<Json>,
     /// Whether the cell has ended: later output is not its own.
     is_closed: bool,
+    /// That of a kit. It has seen the output before, with all that is taken out of it since: control characters may part a
+    /// secret. It sees events for the first time.
+    redact: Option<Redact>,
+}
+
+impl fmt::Debug for Inside {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.debug_struct("Inside").field("screen", &self.screen).finish_non_exhaustive()
+    }
 }
 
 /// A part of a cell's output.
@@ -144,6 +156,7 @@ impl Record {
             json_bytes: 0,
             events: VecDeque::new(),
             is_closed: false,
+            redact: None,
         };
         Self { shared, inside: Arc::new(Mutex::new(inside)) }
     }
@@ -229,17 +242,43 @@ impl Record {
     /// The output of the cell so far.
     pub(crate) fn recorded(&self) -> Recorded {
         let inside = self.inside();
+        let redact = inside.redact.as_ref();
         let parts = inside.parts.iter().map(|part| match part {
             Part::Stream { name, bytes } => {
-                Output::Stream { name, text: cleaned(&String::from_utf8_lossy(bytes)) }
+                let text = cleaned(&String::from_utf8_lossy(bytes));
+                let redacted = redact.and_then(|redact| redact(&text));
+                Output::Stream { name, text: redacted.unwrap_or(text) }
             }
-            Part::Other(output) => output.clone(),
+            Part::Other(output) => match redact {
+                Some(redact) => without_parted(output, redact),
+                None => output.clone(),
+            },
         });
         let is_shown =
             |part: &Output| !matches!(part, Output::Stream { text, .. } if text.is_empty());
         let parts = parts.filter(is_shown);
-        let events = inside.events.iter().cloned().collect();
-        Recorded { text: inside.screen.text(), parts: parts.collect(), events }
+        let (mut events, mut text) = (Vec::from(inside.events.clone()), inside.screen.text());
+        if let Some(redact) = redact {
+            text = text.changed(|text| redact(text));
+            events.iter_mut().for_each(|event| each_text(event, &|text| redact(text)));
+        }
+        Recorded { text, parts: parts.collect(), events }
+    }
+
+    /// From now on takes secrets out of what it gives.
+    pub(crate) fn redact(&self, redact: Redact) {
+        self.inside().redact = Some(redact);
+    }
+
+    /// Takes secrets that control characters part out of an error and its text.
+    pub(crate) fn redact_error(&self, (error, text): &mut (CellError, String)) {
+        let Some(redact) = self.inside().redact.clone() else { return };
+        let texts = [&mut error.name, &mut error.message, text].into_iter();
+        for text in texts.chain(&mut error.stack) {
+            if let Some(redacted) = parted(text, &redact) {
+                *text = redacted;
+            }
+        }
     }
 
     /// The cell has ended.
@@ -366,6 +405,48 @@ impl Part {
             }
             Self::Other(_) => 0,
         }
+    }
+}
+
+/// A display without secrets that control characters part.
+fn without_parted(output: &Output, redact: &Redact) -> Output {
+    let plain = |text: &str| parted(text, redact);
+    match output {
+        Output::Text(text) => Output::Text(plain(text).unwrap_or_else(|| text.clone())),
+        Output::Markdown(text) => Output::Markdown(plain(text).unwrap_or_else(|| text.clone())),
+        Output::Json(value) => {
+            let mut value = value.clone();
+            each_text(&mut value, &plain);
+            Output::Json(value)
+        }
+        other => other.clone(),
+    }
+}
+
+/// The text that shows without control characters, redacted; `None` if there is nothing to redact.
+fn parted(text: &str, redact: &Redact) -> Option<String> {
+    let is_shown = |letter: char| !letter.is_control() || letter == '\n' || letter == '\t';
+    if text.chars().all(is_shown) {
+        return None;
+    }
+    redact(&cleaned(text))
+}
+
+/// Changes the texts of a value and of its keys.
+fn each_text(value: &mut Json, change: &impl Fn(&str) -> Option<String>) {
+    match value {
+        Json::String(text) => *text = change(text).unwrap_or_else(|| std::mem::take(text)),
+        Json::Array(items) => items.iter_mut().for_each(|item| each_text(item, change)),
+        Json::Object(fields) => {
+            *fields = std::mem::take(fields)
+                .into_iter()
+                .map(|(key, mut field)| {
+                    each_text(&mut field, change);
+                    (change(&key).unwrap_or(key), field)
+                })
+                .collect();
+        }
+        _ => {}
     }
 }
 

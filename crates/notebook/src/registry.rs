@@ -323,7 +323,7 @@ impl Session {
         let files = options.files.as_ref().map(Files::open).transpose()?.map(Arc::new);
         let mut py = options.py.clone();
         if let (Some(python), Some(files)) = (&mut py, &files) {
-            python.work_in(files.root());
+            python.work_in(files.root(), files.is_writable());
             if files.is_writable() && python.isolation == Isolation::Confined {
                 refuse_replaceable(python, files.root())?;
             }

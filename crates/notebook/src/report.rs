@@ -79,11 +79,14 @@ pub(crate) fn report(
     let recorded: Vec<Recorded> = cells.iter().map(|cell| cell.record.recorded()).collect();
     let (shown, truncation) = shown(&recorded, limits);
     let kept = if live { None } else { shared.end_whole(truncation.is_some()) };
-    let images: Vec<Image> = recorded
+    let mut images: Vec<Image> = recorded
         .iter()
         .flat_map(|recorded| &recorded.parts)
         .filter_map(|part| if let Output::Image(image) = part { Some(image.clone()) } else { None })
         .collect();
+    let displayed = images.len();
+    // Models do not see drawings: these are for people.
+    images.retain(|image| image.mime_type != "image/svg+xml");
     let mut blocks: Vec<String> = notice.map(str::to_owned).into_iter().collect();
     let mut is_anything_shown = notice.is_some();
     for (index, cell) in cells.iter().enumerate() {
@@ -103,7 +106,7 @@ pub(crate) fn report(
     }
     let mut text = blocks.join("\n\n");
     if !is_anything_shown && !live {
-        text = words::nothing(images.len());
+        text = words::nothing(displayed);
     }
     if live {
         let start = text.len().saturating_sub(usize_of(limits.live_bytes));

@@ -1,7 +1,7 @@
 //! A text as a date, as V8 reads it.
 //!
 //! In: a text as bytes of UTF-8. Out: the parts of a date and a time, which exist in the calendar or nearly do, or `None`.
-//! The form of the language (ISO 8601) is tried first. What is left of the text after it, or all of it, is read as the
+//! The form of the language (ISO 8601) is tried first. The rest of the text after it, or all of it, is read as the
 //! dates of logs, mails and tables are written: words before the first number mean nothing, and neither does a text in
 //! parentheses; a number before a colon is a part of a time.
 

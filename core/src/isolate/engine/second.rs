@@ -23,6 +23,9 @@ use crate::{isolate::memory::calibrate, os::process::PerProcess};
 /// The values that a context holds.
 const VALUES: usize = 27;
 
+/// The words of a context's counts and flags. Compilers for Windows begin a new word at each bit field of another type.
+const FLAGS: usize = if cfg!(windows) { 4 } else { 2 };
+
 /// `JSContext`.
 #[repr(C)]
 struct Context {
@@ -31,7 +34,7 @@ struct Context {
     runtime: *mut sys::JSRuntime,
     /// Its place in the list of contexts.
     listed: Link,
-    flags: [u32; 2],
+    flags: [u32; FLAGS],
     shapes: [*mut c_void; 5],
     prototypes: *mut Raw,
     /// The last two are the global object and the object of declarations.

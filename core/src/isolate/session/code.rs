@@ -129,7 +129,7 @@ fn name_entry(name: &str) -> Option<Vec<u8>> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{data::source::Language, modules::compile::cell::compile_cell};
+    use crate::{data::source::Language, modules::compile::compile_cell};
 
     #[test]
     fn a_script_has_the_places_of_the_module() {

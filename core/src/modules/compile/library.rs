@@ -6,7 +6,7 @@
 
 use oxc_ast::ast::Program;
 
-use super::blanks::{Blanks, place};
+use super::text::blanks::{Blanks, place};
 
 /// Puts the functions around the statements, whose last token ends at `end`.
 pub(super) fn wrap<'t>(

@@ -7,16 +7,9 @@ use std::{
 
 use crate::data::{outcome::Position, portable::portable};
 
-use super::{
-    call_site::{self, Call},
-    default_export::{self, DefaultExport},
+use super::text::{
     edits::Edits,
-    ending::{self, Ending},
-    explain::{self, Candidate, Question},
-    immediate,
-    lines::{self, Lines, Silent},
-    loops,
-    regexps::{self, RegularExpression},
+    lines::{Lines, Silent},
 };
 
 /// The reason why a source is no module that can run.
@@ -190,32 +183,6 @@ impl CompiledModule {
         &self.text
     }
 
-    /// The regular expressions of the text, in source order. Parses the text again: for errors alone.
-    pub(crate) fn regular_expressions(&self) -> Vec<RegularExpression> {
-        regexps::find(self)
-    }
-
-    /// The default export, as far as the text shows it. Parses the text again: for errors alone.
-    pub(crate) fn default_export(&self) -> DefaultExport {
-        default_export::find(self)
-    }
-
-    /// The end of the module, of which the run selects the export of that name. Parses the text again: for errors alone.
-    pub(crate) fn ending(&self, export: &str) -> Ending {
-        ending::find(self, export)
-    }
-
-    /// The start of the loop that a backward jump between two places leads to. Parses the text again: for runs that are
-    /// ended alone.
-    pub(crate) fn looped(&self, before: Position, after: Option<Position>) -> Option<Position> {
-        loops::find(self, before, after)
-    }
-
-    /// The expressions that each failure may be about. Parses the text again, once: for errors alone.
-    pub(crate) fn candidates(&self, questions: &[Question]) -> Vec<Vec<Candidate>> {
-        explain::find(self, questions)
-    }
-
     /// The place for the engine's bytecode of the code.
     pub(crate) fn bytecode(&self) -> &OnceLock<Arc<[u8]>> {
         &self.bytecode
@@ -291,19 +258,6 @@ impl CompiledModule {
     }
 }
 
-impl CompiledModule {
-    /// The position of each call, `None` where the given one stays. Parses the text again, once: for errors alone.
-    pub(crate) fn calls(&self, calls: &[Call]) -> Vec<Option<Position>> {
-        call_site::find(self, calls)
-    }
-
-    /// Whether the function around each place is called at once by a statement of its own. Parses the text again, once: for
-    /// warnings alone.
-    pub(crate) fn immediate(&self, places: &[Position]) -> Vec<bool> {
-        immediate::find(self, places)
-    }
-}
-
 /// The true column of a place. On line 1 the engine counts some tokens from 0 and others from 1: it points at the start
 /// of an identifier, or just before a token that follows a blank or a sign. So a column that does not point at an
 /// identifier is one too small, except the very first.
@@ -350,9 +304,4 @@ impl CompileError {
         let message = "The source takes more memory to compile than the run may hold";
         Self { needed_bytes: Some(needed_bytes), ..Self::without_position(message) }
     }
-}
-
-/// Whether the lines of `text` need `Silent` spans to be counted as the engine does.
-pub(super) fn needs_silent(text: &str) -> bool {
-    lines::has_rare_terminators(text)
 }

@@ -12,9 +12,9 @@ use oxc_ast::ast::{
 use oxc_span::{GetSpan, Span};
 
 use super::{
-    advice::Failure,
-    lines::Lines,
+    failure::Failure,
     module::{Export, ExportTarget, Imported, ImportedName, Record, Request},
+    text::lines::Lines,
 };
 
 /// Reads the record of `program`; `unused` holds the local names without references.

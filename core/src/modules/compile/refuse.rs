@@ -16,7 +16,7 @@ use oxc_ast_visit::{Visit, walk};
 use oxc_span::{GetSpan, Span};
 use oxc_syntax::scope::ScopeFlags;
 
-use super::Goal;
+use super::parse::Goal;
 
 /// The limit of declarations of one enum or namespace.
 const MAX_DECLARATIONS: usize = 1_000;

@@ -7,7 +7,10 @@ use std::collections::BTreeSet;
 
 use oxc_allocator::Allocator;
 
-use super::{parser, with_stack_for, without_mark};
+use super::{
+    bounds::stack::with_stack_for,
+    parse::{parser, without_mark},
+};
 use crate::data::source::Language;
 
 /// A longer text requests nothing.

@@ -2,8 +2,12 @@
 
 use std::time::{Duration, Instant};
 
-use super::*;
-use crate::data::outcome::Position;
+use super::{
+    module::Code,
+    text::lines::{Lines, Silent},
+    *,
+};
+use crate::data::{outcome::Position, source::Language};
 
 fn ts(text: &str) -> CompiledModule {
     compile(text, Language::TypeScript, &[], usize::MAX).expect("it compiles")

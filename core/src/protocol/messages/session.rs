@@ -127,6 +127,7 @@ pub(super) fn write_open(frame: Frame, open: Open) -> Frame {
         .list(request.modules.iter(), write_module)
         .list(request.globals.into_iter(), write_text)
         .list(request.imports.into_iter(), write_bridge)
+        .option(request.helpers_file, write_text)
         .option(request.extension.as_deref(), write_extension)
         .value(request.inputs)
         .list(updates.into_iter(), write_update)
@@ -144,6 +145,7 @@ pub(super) fn read_open(fields: &mut Fields) -> Result<Open, Unreadable> {
         modules: fields.list(read_module)?,
         globals: fields.list(Fields::text)?,
         imports: fields.list(read_bridge)?,
+        helpers_file: fields.option(Fields::text)?,
         extension: fields.option(read_extension)?,
         inputs: fields.value()?,
         report,
@@ -389,6 +391,7 @@ mod tests {
             memory_limit_bytes: Some(1e6),
             checkpoint_bytes: Some(0.0),
             keeps_logs: false,
+            helpers_file: Some("<helpers>".to_owned()),
             ..SessionRequest::default()
         };
         let open = || Open {
@@ -405,6 +408,7 @@ mod tests {
             panic!("another message");
         };
         assert_eq!(came.request.globals, request.globals);
+        assert_eq!(came.request.helpers_file, request.helpers_file);
         assert_eq!(came.request.checkpoint_limit(), 0);
         assert_eq!((came.updates.len(), came.lost), (2, 77));
         assert_eq!(came.state, Some(vec![7; 100_000]));

@@ -163,7 +163,7 @@ fn result(is_cell: bool) -> Map<String, Json> {
     let number = json!({ "type": "number" });
     let mut properties = json!({
         "status": { "type": "string", "enum": ["success", "error", "link_error", "memory", "terminated"] },
-        "result": { "description": "The value. What JSON has not is tagged: { \"$bigint\": \"12\" }." },
+        "result": { "description": "The value. Types that JSON has not are tagged: { \"$bigint\": \"12\" }." },
         "text": { "type": "string", "description": "The value as a console shows it." },
         "uncloned": { "type": "string", "description": "Why the value itself is not here." },
         "error": {

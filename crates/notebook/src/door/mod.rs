@@ -24,7 +24,7 @@ use self::{functions::Functions, handles::Handle};
 pub use self::{registries::open_registry, renderers::open_renderers};
 use crate::{
     Args, Backend, CallResult, ChildOptions, ExecuteOptions, Language, Misuse, Notebook,
-    NotebookOptions, OnUpdate, given::spelled, kernels::Cause,
+    NotebookOptions, OnUpdate, call::Announce, given::spelled, kernels::Cause,
 };
 
 /// The option in which a face names the notebook that it wants a child of.
@@ -100,7 +100,8 @@ impl System for Door {
             "execute" => {
                 let cells = Args::from_json(&data(&next(), "args")?)?;
                 let (options, cause) = self::options(&next(), caller, spelling)?;
-                let execution = self.notebook.begin(cells, options, cause)?;
+                let announce = announce(next());
+                let execution = self.notebook.begin(cells, options, (cause, announce))?;
                 let (terminator, ended) = (execution.terminator(), caller.terminated());
                 Ok(Called::new(async move {
                     tokio::pin!(execution);
@@ -138,6 +139,7 @@ impl System for Door {
                 Ok(message(&Json::Object(fields)))
             }
             "stats" => Ok(message(&self.stats())),
+            "kit" => Ok(message(&self.notebook.kit().map(Kit::key).into())),
             "key" => {
                 self.notebook.check_open()?;
                 let handle = self.handle.get_or_init(|| Handle::new(&self.notebook));
@@ -333,6 +335,12 @@ fn options(
         _ => None,
     };
     Ok((ExecuteOptions { on_update }, cause))
+}
+
+/// The function of a face that does the commands for a page of a kit.
+fn announce(given: Given) -> Option<Announce> {
+    let Given::Function(callback) = given else { return None };
+    Some(Arc::new(move || callback.notify(&[])))
 }
 
 /// The receiver of updates, which a face gives as a function.

@@ -16,6 +16,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::{
     CellError,
+    call::Announce,
     clock::{Clock, Expired},
     host::Desk,
     record::Record,
@@ -80,6 +81,8 @@ pub(crate) struct Cell<'c> {
     pub(crate) wall_seconds: u64,
     /// Answers its calls of host functions.
     pub(crate) desk: &'c Arc<Desk>,
+    /// Tells its caller of commands for a page of a kit, if the caller has that page.
+    pub(crate) announce: Option<&'c Announce>,
     /// Called with its name as its clock starts.
     pub(crate) begun: &'c (dyn Fn(String, Clock) + Sync),
 }

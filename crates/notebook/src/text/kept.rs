@@ -121,6 +121,26 @@ impl Kept {
         String::from_utf8_lossy(&bytes[start..]).into_owned()
     }
 
+    /// The text with its beginning and its end changed, as far as there is a change.
+    pub(crate) fn changed(self, change: impl Fn(&str) -> Option<String>) -> Self {
+        if let Some(whole) = self.whole() {
+            let Some(changed) = change(&whole) else { return self };
+            let mut kept = Self::new(self.limit);
+            kept.push(&changed);
+            return kept;
+        }
+        let (start, end) = (self.start(), self.end());
+        let (head, tail) = (change(&start), change(&end));
+        if head.is_none() && tail.is_none() {
+            return self;
+        }
+        let mut head = head.unwrap_or(start).into_bytes();
+        head.truncate(self.limit);
+        let tail = tail.unwrap_or(end).into_bytes();
+        let surplus = tail.len().saturating_sub(self.limit);
+        Self { head, tail: tail[surplus..].iter().copied().collect(), ..self }
+    }
+
     /// Takes white space from the end.
     pub(crate) fn trim_end(&mut self) {
         let end = self.end();
@@ -165,6 +185,21 @@ mod tests {
         let mut kept = Kept::new(3);
         kept.push("éééééé");
         assert_eq!((kept.start(), kept.end()), ("é".into(), "é".into()));
+    }
+
+    #[test]
+    fn both_ends_of_a_text_can_be_changed() {
+        let change = |text: &str| text.contains("ab").then(|| text.replace("ab", "..."));
+        let mut kept = Kept::new(6);
+        kept.push("xabz");
+        assert_eq!(kept.clone().changed(change).whole().as_deref(), Some("x...z"));
+        assert_eq!(kept.clone().changed(|_| None).whole().as_deref(), Some("xabz"));
+        kept.push("0123456789ab");
+        let kept = kept.changed(change);
+        assert_eq!(
+            (kept.start(), kept.end(), kept.bytes()),
+            ("x...z0".into(), "789...".into(), 16)
+        );
     }
 
     #[test]

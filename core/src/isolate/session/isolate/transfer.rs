@@ -55,6 +55,7 @@ impl SessionIsolate {
         let has_state = bool::read(input)?;
         let numbers = Numbers::read(input)?;
         let program = SessionProgram::read(input, cache)?;
+        let program = program.with_helpers(request.helpers_file.as_ref());
         let (limits, interleaves) = (Limits::of(request), request.interleave);
         let mut session = if has_state {
             let (tenant, snapshot) = Tenant::read(&home, input)?;

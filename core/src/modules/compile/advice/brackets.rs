@@ -1,6 +1,9 @@
 //! Brackets that are not closed, and texts that end too early.
 
-use super::{Advice, LONGEST_PARSED, Source, first_word, tokens::Bracket};
+use super::{
+    source::{Advice, Source, first_word},
+    tokens::{Bracket, LONGEST_PARSED},
+};
 
 pub(super) fn advice(source: &mut Source<'_, '_, '_>) -> Option<Advice> {
     if !source.tokens.complete || source.failure.message.starts_with("Unterminated") {

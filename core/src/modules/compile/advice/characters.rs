@@ -1,6 +1,9 @@
 //! Characters that a program does not have: look-alikes, escapes, entities of HTML.
 
-use super::{Advice, Source, literals::may_follow_literal};
+use super::{
+    literals::may_follow_literal,
+    source::{Advice, Source},
+};
 
 /// Characters that look like one of the language, with that one.
 const LOOK_ALIKES: &[(&str, &str)] = &[

@@ -1,6 +1,9 @@
 //! Texts that are something else than a program, or a program with something around it.
 
-use super::{Advice, FENCED, LONGEST_PARSED, Source, first_word};
+use super::{
+    source::{Advice, FENCED, Source, first_word},
+    tokens::LONGEST_PARSED,
+};
 
 /// Whether a text begins with a fence of Markdown. Three backticks are a template that is called as the tag of another,
 /// so no program that begins with them can run.

@@ -15,7 +15,7 @@ use oxc_ast_visit::{
 use oxc_span::{GetSpan, Span};
 use oxc_syntax::scope::ScopeFlags;
 
-use super::{Advice, Source, first_word, shown};
+use super::source::{Advice, Source, first_word, shown};
 
 pub(super) fn advice(source: &mut Source<'_, '_, '_>) -> Option<Advice> {
     let word = first_word(source.from(source.at));

@@ -1,6 +1,9 @@
 //! Imports and exports in a form that the language does not have.
 
-use super::{Advice, Source, begins_name, first_word, shown};
+use super::{
+    source::{Advice, Source, first_word, shown},
+    words::is_plain,
+};
 
 pub(super) fn advice(source: &mut Source<'_, '_, '_>) -> Option<Advice> {
     declared(source).or_else(|| misformed(source))
@@ -85,9 +88,4 @@ fn in_names(source: &Source<'_, '_, '_>) -> bool {
 
 fn ends_statement(text: &str) -> bool {
     text.is_empty() || text.starts_with([';', ',', '\n', '\r'])
-}
-
-/// Whether a word can be a name.
-pub(super) fn is_plain(word: &str) -> bool {
-    begins_name(word) && !super::words::is_reserved(word)
 }

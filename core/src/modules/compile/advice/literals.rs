@@ -1,6 +1,9 @@
 //! Strings, templates, numbers and objects that are not written as they must be.
 
-use super::{Advice, Source, first_word, is_name, tokens::Bracket};
+use super::{
+    source::{Advice, Source, first_word, is_name},
+    tokens::Bracket,
+};
 
 pub(super) fn advice(source: &mut Source<'_, '_, '_>) -> Option<Advice> {
     template(source)

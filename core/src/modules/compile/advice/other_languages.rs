@@ -1,11 +1,9 @@
 //! Words and signs of other languages than Python.
 
 use super::{
-    Advice, LONGEST_PARSED, Source, begins_name, first_word,
-    imports::is_plain,
-    is_name, mentions,
-    tokens::{Bracket, Token, Tokens},
-    words::is_reserved,
+    source::{Advice, Source, begins_name, first_word, is_name, mentions},
+    tokens::{Bracket, LONGEST_PARSED, Token, Tokens},
+    words::{is_plain, is_reserved},
 };
 
 /// Beginnings of texts, with their language.

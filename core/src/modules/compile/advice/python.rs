@@ -1,6 +1,6 @@
 //! Python in place of JavaScript.
 
-use super::{Advice, Source, first_word, is_name};
+use super::source::{Advice, Source, first_word, is_name};
 
 const PYTHON: &str = "this is Python: write JavaScript or TypeScript";
 

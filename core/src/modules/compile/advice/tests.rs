@@ -4,7 +4,7 @@
 
 use std::time::{Duration, Instant};
 
-use super::super::compile;
+use super::super::entries::compile;
 use crate::{data::source::Language, os::sanitized::PATIENCE};
 
 /// The remedy for a text and its line and column; an empty one if there is none.
@@ -310,7 +310,7 @@ fn advice_takes_linear_time_and_no_deep_stack() {
         "export ",
         "Just a few words here\n",
     ] {
-        for length in [1 << 12, super::LONGEST_PARSED - 16, super::LONGEST - 16] {
+        for length in [1 << 12, super::tokens::LONGEST_PARSED - 16, super::LONGEST - 16] {
             let body = unit.repeat(length / unit.len());
             for text in [format!("{body};)"), format!(") {body}"), format!("a b\n{body}"), body] {
                 for language in [Language::JavaScript, Language::TypeScript] {

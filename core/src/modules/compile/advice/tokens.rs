@@ -5,7 +5,12 @@
 
 use std::collections::VecDeque;
 
-use super::{super::lexer::Lexer, MOST_LEVELS};
+use super::super::bounds::lexer::Lexer;
+
+/// Longer or more deeply nested texts are not parsed again: that would take more than a few milliseconds. The tokens of
+/// more deeply nested ones are not kept, either.
+pub(super) const LONGEST_PARSED: usize = 24 << 10;
+pub(in super::super) const MOST_LEVELS: usize = 1_000;
 
 /// How many tokens are kept.
 const KEPT: usize = 32;

@@ -1,6 +1,6 @@
 //! Keywords that are misspelled, and keywords that are used as names.
 
-use super::{Advice, Source, first_word, is_name};
+use super::source::{Advice, Source, begins_name, first_word, is_name};
 
 /// Keywords that begin a statement, and that another word follows.
 const OF_STATEMENTS: &[&str] = &[
@@ -135,4 +135,9 @@ fn slips(from: &str, to: &str) -> usize {
         }
     }
     cell(&rows, from.len(), to.len())
+}
+
+/// Whether a word can be a name.
+pub(super) fn is_plain(word: &str) -> bool {
+    begins_name(word) && !is_reserved(word)
 }

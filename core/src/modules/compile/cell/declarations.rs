@@ -14,7 +14,10 @@ use oxc_span::{GetSpan, Span};
 use oxc_syntax::scope::ScopeFlags;
 
 use super::{
-    super::{blanks::between, erase, types::Types},
+    super::{
+        text::blanks::between,
+        typescript::{erase, types::Types},
+    },
     variables::Position,
 };
 use crate::data::cell::NameKind;

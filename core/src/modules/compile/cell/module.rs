@@ -10,11 +10,12 @@ use oxc_span::GetSpan;
 
 use super::{
     super::{
-        advice::Failure,
-        blanks::{Blanks, place},
+        failure::Failure,
         module::{Imported, Record},
+        text::blanks::{Blanks, place},
     },
-    Cell, CellPlan, Hidden,
+    hidden::Hidden,
+    plan::{Cell, CellPlan},
 };
 
 impl<'a> Cell<'a> {

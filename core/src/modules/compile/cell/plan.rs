@@ -5,8 +5,60 @@
 
 use std::collections::HashMap;
 
-use super::{super::advice::Failure, CellPlan, CellValue, Declared, Hidden};
-use crate::{data::cell::NameKind, modules::compile::Imported};
+use super::super::module::Imported;
+use super::{super::failure::Failure, hidden::Hidden};
+use crate::data::cell::NameKind;
+
+/// The names that a cell declares, and the place of its value.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct CellPlan {
+    /// In source order, each name once.
+    pub(crate) names: Vec<Declared>,
+    /// The requests of the record to evaluate before the cell, in source order.
+    pub(crate) imports: Vec<usize>,
+    /// The source of the value, unless the cell returns.
+    pub(crate) value: CellValue,
+    /// Whether the text means something else in the function of a script, or nothing.
+    pub(crate) is_of_module: bool,
+}
+
+/// A name that a cell declares at its top level.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Declared {
+    pub(crate) name: String,
+    pub(crate) kind: NameKind,
+    /// Of an import: the request, by its index in the record, and the name there.
+    pub(crate) import: Option<(usize, Imported)>,
+}
+
+/// The source of a cell's value, unless the cell returns.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum CellValue {
+    /// It has none.
+    #[default]
+    None,
+    /// `export default`.
+    Default,
+    /// The last statement, which is an expression.
+    Expression,
+    /// Other statements, as far as they gave one.
+    Completion,
+}
+
+impl CellPlan {
+    /// The approximate memory in bytes that it holds, and held while the cell was compiled.
+    pub(crate) fn size_bytes(&self) -> usize {
+        const PER_NAME: usize = 256;
+        let name = |declared: &Declared| PER_NAME + declared.name.len();
+        self.names.iter().map(name).sum::<usize>() + size_of_val(self.imports.as_slice())
+    }
+}
+
+impl Default for CellPlan {
+    fn default() -> Self {
+        Self { names: Vec::new(), imports: Vec::new(), value: CellValue::None, is_of_module: false }
+    }
+}
 
 /// A cell while its text is edited.
 pub(in super::super) struct Cell<'a> {

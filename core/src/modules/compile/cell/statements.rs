@@ -12,13 +12,15 @@ use oxc_span::{GetSpan, Span};
 
 use super::{
     super::{
-        blanks::place,
-        fate::{self, Fate},
-        types::Types,
+        text::blanks::place,
+        typescript::{
+            fate::{self, Fate},
+            types::Types,
+        },
     },
-    CellValue,
     completion::{gives, resets},
     declarations::is_anonymous,
+    plan::CellValue,
     variables::Position,
 };
 

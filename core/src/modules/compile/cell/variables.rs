@@ -10,8 +10,8 @@ use oxc_ast_visit::VisitJs;
 use oxc_span::{GetSpan, Span};
 
 use super::super::{
-    blanks::{between, place},
-    types::Types,
+    text::blanks::{between, place},
+    typescript::types::Types,
 };
 use crate::data::cell::NameKind;
 

@@ -7,9 +7,9 @@
 // code may change what this one calls.
 const {
   display, print, tool, llm, agent, parallel, pipeline, read, write, append, tree, diff, output, sort, uniq, counter, env,
-} = await (async (console, mark, variables) => {
+} = await (async (console) => {
   'use strict';
-  const { call: send, about } = await import(MARK);
+  const { call: send, about, mark, variables } = await import('isolane-notebook-6f0c4b1e-2a57-4d1c-9d0f-7be1a3c58e24');
   const rejected = Promise.reject.bind(Promise);
   // The promise of the host itself, so that a warning about one that is never awaited names the helper.
   const call = (helper, name, args) => {
@@ -139,5 +139,5 @@ const {
       log(...values);
     },
   };
-})(console, MARK, VARIABLES);
+})(console);
 null

@@ -6,6 +6,7 @@
 
 use std::{
     borrow::Cow,
+    fmt,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
@@ -17,6 +18,7 @@ use isolane::{
 
 use super::shown;
 use crate::{
+    call::Announce,
     host::Desk,
     kernels::{Cell, note},
     record::Record,
@@ -40,11 +42,13 @@ pub(super) struct Cells {
 }
 
 /// The interceptor of a cell: writes its logs into its record, and has its desk.
-#[derive(Debug, Default)]
+#[derive(Default)]
 pub(super) struct Recording {
     record: Option<Record>,
     pub(super) desk: Option<Arc<Desk>>,
     mark: String,
+    /// Tells the caller of the cell of commands for a page of the kit.
+    announce: Option<Announce>,
     /// That of a kit.
     inner: Option<Arc<dyn RunInterceptor>>,
 }
@@ -124,6 +128,12 @@ impl SessionInterceptor for Cells {
     }
 }
 
+impl fmt::Debug for Recording {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.debug_struct("Recording").field("inner", &self.inner).finish_non_exhaustive()
+    }
+}
+
 impl RunInterceptor for Recording {
     fn started(&self, run: &RunHandle) {
         self.inside(|inner| inner.started(run));
@@ -198,11 +208,21 @@ impl Recording {
             record: Some(cell.record.clone()),
             desk: Some(Arc::clone(cell.desk)),
             mark: mark.to_owned(),
+            announce: cell.announce.cloned(),
             inner: None,
         }
     }
 
     fn around(self, inner: Option<Arc<dyn RunInterceptor>>) -> Arc<dyn RunInterceptor> {
+        if let (Some(inner), Some(announce)) = (&inner, &self.announce) {
+            inner.announce_with(Arc::clone(announce));
+        }
+        if let (Some(inner), Some(record)) = (&inner, &self.record) {
+            let inner = Arc::clone(inner);
+            record.redact(Arc::new(move |text| {
+                inner.report(&Value::serialize(text).ok()?)?.deserialize().ok()
+            }));
+        }
         Arc::new(Self { inner, ..self })
     }
 

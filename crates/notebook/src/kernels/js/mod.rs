@@ -12,7 +12,7 @@ mod shown;
 use std::{
     collections::{BTreeMap, VecDeque},
     sync::{
-        Arc, Mutex, MutexGuard, PoisonError,
+        Arc, LazyLock, Mutex, MutexGuard, PoisonError,
         atomic::{AtomicBool, Ordering},
     },
     time::Duration,
@@ -23,7 +23,6 @@ use isolane::{
     SessionState, SessionUpdate, Status, ValueFrom,
 };
 use isolane_kit::Kit;
-use serde_json::json;
 use tokio::{sync::Mutex as TurnMutex, time::timeout};
 use uuid::Uuid;
 
@@ -33,6 +32,15 @@ use self::{
 };
 use super::{Cause, Cell, Ended};
 use crate::{CellError, JsOptions, clock::Clock, files::Files, text::words};
+
+/// The cell that declares `display`, `print`, `tool` and the other names. One text for all sessions, which is compiled once.
+static BOOTSTRAP: LazyLock<String> = LazyLock::new(|| {
+    let helpers = include_str!("helpers.js").trim_end().trim_end_matches(';');
+    include_str!("bootstrap.js").replace("HELPERS", helpers)
+});
+
+/// The bridged module of that cell. Nothing else imports it, and no caller has one of this name.
+const BOOTSTRAP_MODULE: &str = "isolane-notebook-6f0c4b1e-2a57-4d1c-9d0f-7be1a3c58e24";
 
 /// The cells whose code is kept for positions in later stacks.
 const KEPT_CELLS: usize = 100;
@@ -101,6 +109,7 @@ impl JsKernel {
             request.interceptor = Some(Arc::clone(&cells) as _);
             // The record of a cell has them.
             request.keeps_logs = false;
+            request.helpers_file = Some(place::OWN_FILE.to_owned());
             Ok(request)
         })?;
         let modules = files.map(|files| TurnMutex::new(Modules::new(files, options)));
@@ -189,25 +198,22 @@ impl JsKernel {
         if self.is_ready.load(Ordering::Acquire) {
             return Ok(());
         }
-        let variables: Vec<_> = self.variables.iter().collect();
-        // Texts of the host come last: nothing in them is replaced.
-        let source = include_str!("bootstrap.js")
-            .replace("HELPERS", include_str!("helpers.js").trim_end().trim_end_matches(';'))
-            .replace("MARK", &format!("'{}'", self.mark))
-            .replace("VARIABLES", &json!(variables).to_string());
         let options = CellOptions {
             filename: Some(place::OWN_FILE.to_owned()),
             language: Some(isolane::Language::JavaScript),
             ..CellOptions::default()
         };
+        let variables: Vec<(&String, &String)> = self.variables.iter().collect();
+        let exports =
+            functions::functions().with("mark", self.mark.as_str()).with("variables", variables);
         // For this cell alone, so that no error of another one lists it.
         self.update(SessionUpdate {
-            imports: [(self.mark.clone(), functions::functions())].into(),
+            imports: [(BOOTSTRAP_MODULE.to_owned(), exports)].into(),
             ..SessionUpdate::default()
         })?;
-        let result = self.cells.run(&self.session, &source, options, Recording::default()).await;
+        let result = self.cells.run(&self.session, &BOOTSTRAP, options, Recording::default()).await;
         self.update(SessionUpdate {
-            removed_imports: vec![self.mark.clone()],
+            removed_imports: vec![BOOTSTRAP_MODULE.to_owned()],
             ..SessionUpdate::default()
         })?;
         match result {

@@ -4,7 +4,7 @@
 //! points at: the one of `throw new MyError()`, where the stack begins in the constructor of that class.
 
 /// The file of the notebook's own code.
-pub(super) use isolane::HELPERS_FILE as OWN_FILE;
+pub(super) const OWN_FILE: &str = "<notebook>";
 
 /// A frame of a stack.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -64,13 +64,14 @@ pub(super) enum Fault {
     Malformed,
 }
 
-/// The next frame, whose payload has at most so many bytes.
+/// The next frame, whose payload has at most so many bytes. `newest` is the last cell that was begun.
 ///
 /// Arguments of a call that have more than `held_bytes` are not read: the desk refuses them.
 pub(super) async fn read(
     from: &mut (impl AsyncRead + Unpin),
     most: u64,
     held_bytes: usize,
+    newest: impl Fn() -> u32,
 ) -> Result<Frame, Fault> {
     let mut length = [0; 4];
     from.read_exact(&mut length).await.map_err(|_| Fault::Closed)?;
@@ -78,12 +79,24 @@ pub(super) async fn read(
     if length < HEAD as u64 || length > most.saturating_add(HEAD as u64) {
         return Err(Fault::Malformed);
     }
-    let mut body = Vec::new();
-    from.take(length).read_to_end(&mut body).await.map_err(|_| Fault::Closed)?;
+    let mut body = vec![0; HEAD];
+    from.read_exact(&mut body).await.map_err(|_| Fault::Closed)?;
+    // Bytes that code writes to the descriptor are no frame: nobody waits for the rest of one.
+    if !is_head(&body, newest()) {
+        return Err(Fault::Malformed);
+    }
+    from.take(length - HEAD as u64).read_to_end(&mut body).await.map_err(|_| Fault::Closed)?;
     if (body.len() as u64) < length {
         return Err(Fault::Closed);
     }
     parse(&body, held_bytes).ok_or(Fault::Malformed)
+}
+
+/// Whether a frame can begin so.
+fn is_head(head: &[u8], newest: u32) -> bool {
+    let [kind, cell @ ..] = head else { return false };
+    let cell = <[u8; 4]>::try_from(cell).map(u32::from_be_bytes);
+    b"oejc".contains(kind) && cell.is_ok_and(|cell| cell <= newest)
 }
 
 fn parse(body: &[u8], held_bytes: usize) -> Option<Frame> {
@@ -227,7 +240,7 @@ mod tests {
     }
 
     async fn parsed(bytes: &[u8]) -> Result<Frame, Fault> {
-        read(&mut &*bytes, 100, MOST_HELD_BYTES).await
+        read(&mut &*bytes, 100, MOST_HELD_BYTES, || 7).await
     }
 
     #[tokio::test]
@@ -264,6 +277,9 @@ mod tests {
             frame(b'c', 1, &parts(&[CALL, b"\x01\x01"])),
             frame(b'c', 1, &parts(&[CALL, b"\x12\xff\xff\xff\xff\x0f"])),
             frame(b'c', 1, &parts(&[CALL, b"\x01\x01\x01\x01\x01", b"x"])),
+            // Their rest is not waited for.
+            frame(b'o', 8, b"abc")[..4 + HEAD].to_vec(),
+            vec![0, 0, 0, 50, b'x', 0, 0, 0, 1],
             long,
             vec![0, 0, 0, 4, 0, 0, 0, 0],
         ] {

@@ -40,6 +40,7 @@ const BOOT: &str = include_str!("boot.py");
 const PROGRAM: &str = concat!(
     include_str!("kernel/channel.py"),
     include_str!("kernel/display.py"),
+    include_str!("kernel/ipython.py"),
     include_str!("kernel/source.py"),
     include_str!("kernel/encode.py"),
     include_str!("kernel/decode.py"),

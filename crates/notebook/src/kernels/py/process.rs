@@ -107,6 +107,8 @@ pub(super) type Done = oneshot::Receiver<Option<CellError>>;
 struct Output {
     /// The cells that run, by their numbers.
     active: BTreeMap<u32, Active>,
+    /// The last cell that was begun.
+    newest: u32,
     /// Output that came between cells: its end, within a bound.
     waiting: VecDeque<Frame>,
     waiting_bytes: usize,
@@ -141,6 +143,7 @@ impl Process {
         let (told, mut progress) = watch::channel(Progress::default());
         let output = Arc::new(Mutex::new(Output {
             active: BTreeMap::new(),
+            newest: 0,
             waiting: VecDeque::new(),
             waiting_bytes: 0,
             most_bytes: live_bytes,
@@ -324,10 +327,11 @@ impl Tending {
         } = self;
         let watched = id.filter(|_| !room.counts_memory());
         let gone = {
+            let newest = || lock(&output).newest;
             let frames = async {
                 loop {
                     let bytes;
-                    match frame::read(&mut reader, frame_bytes, held_bytes).await {
+                    match frame::read(&mut reader, frame_bytes, held_bytes, newest).await {
                         Ok(frame) => {
                             bytes = frame.bytes();
                             if !take(frame, &told, &output, &writer, &beats) {
@@ -516,6 +520,7 @@ impl Output {
         }
         self.waiting_bytes = 0;
         let (record, desk) = (cell.record.clone(), Arc::clone(cell.desk));
+        self.newest = self.newest.max(number);
         self.active.insert(number, Active { record, desk, done });
     }
 

@@ -11,7 +11,7 @@ use crate::{render::plain::shallow, text::json::json_text};
 /// The longest value that stands on one line, in characters.
 const LINE_CHARACTERS: usize = 80;
 
-/// The levels of lists. What is deeper is an ellipsis.
+/// The levels of lists. Deeper ones are an ellipsis.
 const MOST_DEPTH: usize = 50;
 
 /// The longest text within a value, in characters.

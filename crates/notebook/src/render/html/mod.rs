@@ -1,15 +1,16 @@
 //! A result as a page of HTML.
 //!
 //! In: a result. Out: one file, without scripts, which loads nothing. Its policy (Content-Security-Policy) says so to the
-//! browser, should anything slip through. `escape` writes texts, `markdown`, `json` and `image` the outputs of those kinds;
+//! browser, should anything slip through. `escape` writes texts, `code` code, `markdown`, `json` and `image` the outputs of those kinds;
 //! `page.css` is the style.
 
+mod code;
 mod escape;
 mod image;
 mod json;
 mod markdown;
 
-use self::{escape::escaped, image::image, json::Members, markdown::markdown};
+use self::{code::highlighted, escape::escaped, image::image, json::Members, markdown::markdown};
 use super::{
     facts,
     options::{HtmlOptions, Theme},
@@ -34,7 +35,7 @@ const ROW_CHARACTERS: usize = 200;
 
 /// The page of a result: of each cell its title, language, status and time, its code, its outputs, its error with the place.
 /// Long codes and outputs fold. Costs time and room in proportion to the result: each character of text takes 6 bytes at the
-/// most, and of all values 20,000 members are shown.
+/// most, one of code 30, and of all values 20,000 members are shown.
 #[must_use]
 pub fn render_html(result: &CallResult, options: &HtmlOptions) -> String {
     let title = escaped(&plain::line(options.title.as_deref().unwrap_or("Notebook"), usize::MAX));
@@ -124,7 +125,8 @@ impl Page<'_> {
             cell.language.title(),
         ));
         let label = format!("Code of cell {number}, {}", cell.language.title());
-        self.text("code", &label, plain::visible(&cell.code).trim_end());
+        let write = |code: &str| highlighted(code, cell.language);
+        self.text_as("code", &label, plain::visible(&cell.code).trim_end(), write);
         for output in &cell.outputs {
             self.output(number, output);
         }
@@ -155,6 +157,11 @@ impl Page<'_> {
 
     /// A text, which is safe to show. A long one folds.
     fn text(&mut self, class: &str, label: &str, text: &str) {
+        self.text_as(class, label, text, escaped);
+    }
+
+    /// The same with its HTML.
+    fn text_as(&mut self, class: &str, label: &str, text: &str, write: impl Fn(&str) -> String) {
         if text.is_empty() {
             return;
         }
@@ -165,7 +172,7 @@ impl Page<'_> {
         let pre = |text: &str| {
             format!(
                 "<pre class=\"{class}\" role=\"group\" aria-label=\"{label}\"><code>{}</code></pre>",
-                escaped(text)
+                write(text)
             )
         };
         if self.options.expanded || end == text.len() {

@@ -10,7 +10,7 @@ use super::{
     success,
 };
 
-/// Kinds of a worker's frames, by number, as in `core/src/protocol/messages.rs`.
+/// Kinds of a worker's frames, by number, as in `core/src/protocol/messages/mod.rs`.
 const CELL_ENDED: u8 = 10;
 const NAMES: u8 = 11;
 const COPIED: u8 = 12;

@@ -13,7 +13,9 @@ REPRS = {
     "text/markdown": "_repr_markdown_",
     "text/html": "_repr_html_",
     "application/json": "_repr_json_",
+    "image/svg+xml": "_repr_svg_",
 }
+SVG = "image/svg+xml"
 SAFE_INTEGER = 2**53 - 1
 # Nested levels of a JSON value; deeper ones are text.
 JSON_DEPTH = 100
@@ -35,6 +37,12 @@ def messages_of_bundle(bundle, value=None):
     for kind in ("image/png", "image/jpeg"):
         if bundle.get(kind) is not None:
             return [image(kind, bundle[kind])]
+    # It is for people: a model gets the text.
+    drawn = [] if bundle.get(SVG) is None else [image(SVG, encoded(bundle[SVG]))]
+    return [*drawn, *text_of_bundle(bundle, value)]
+
+
+def text_of_bundle(bundle, value):
     if bundle.get("text/markdown") is not None:
         return [{"type": "markdown", "text": str(bundle["text/markdown"])}]
     if bundle.get("text/html") is not None:
@@ -67,7 +75,7 @@ def bundle_of(value):
             bundle[kind] = (
                 given[0] if isinstance(given, tuple) and kind != "application/json" else given
             )
-    if all(bundle.get(kind) is None for kind in (*REPRS, "text/plain")):
+    if all(bundle.get(kind) is None for kind in (*REPRS, "text/plain") if kind != SVG):
         bundle["text/plain"] = repr(value)
     return bundle
 

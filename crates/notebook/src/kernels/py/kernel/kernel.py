@@ -278,6 +278,7 @@ def start(descriptor, stdout, stderr, frame_bytes, data_bytes, path):
     sys.stdin = sys.__stdin__ = Stdin()
     builtins.input = no_input
     builtins.display = kernel.display
+    sys.meta_path.insert(0, IPythonFinder(kernel.display))
     Future.wait = staticmethod(kernel.waits.wait)
     builtins.tool, builtins.llm = Tools(kernel.host, kernel), llm_of(kernel.host)
     builtins.agent = agent_of(kernel.host)

@@ -1,0 +1,93 @@
+// This thread's one connection to the core.
+//
+// In: wake-ups from the native side, one for many events. Out: the native side, and calls of the function that receives
+// the events. While an event is expected soon, this module polls.
+
+import { AsyncResource } from 'node:async_hooks';
+import { availableParallelism } from 'node:os';
+
+import { setImmediate } from './event-loop.js';
+import { loadNative } from './native.js';
+import { STOP_POLLING } from './wire.js';
+
+// On one processor polling would only take time from the sandbox.
+const POLLS = availableParallelism() > 1;
+
+/** The asynchronous context in which this module was loaded. Polling has no context of any caller's. */
+const context = new AsyncResource('isolane.bridge');
+
+/** Takes the events that are there. Nothing starts before the module that has this function is loaded. */
+let receive = (): void => {};
+
+/** The addon and its folder. */
+export const { native, folder } = loadNative();
+export const bridge = native.openBridge(() => receive());
+
+let polling = false;
+/** Whether to poll once more, even if no event is expected. */
+let more = false;
+/** Whether polling for the expected event still pays off. */
+let paysOff = false;
+/** Whether an event is expected since the last drain, because the sandbox of a started host function continues. */
+let expecting = false;
+
+/** Has that function called for each wake-up. */
+export function receiveWith(receiver: () => void): void {
+  receive = receiver;
+}
+
+/** Takes the next events, as {@link Native.drain} does. */
+export function drain(inbox: Uint8Array): number | Uint8Array {
+  const expected = expecting;
+  expecting = false;
+  const written = native.drain(bridge, inbox, expected);
+  paysOff = written !== STOP_POLLING;
+  return written;
+}
+
+/** Resumes the events of a run after its large message has been read. */
+export function resumeEvents(number: number): void {
+  native.resume(bridge, number);
+  pollAgain();
+}
+
+/** Announces an event that no native call announces itself, and polls. */
+export function expectEvent(): void {
+  expecting = true;
+  pollForEvents();
+}
+
+/**
+ * Polls in the next turns of the event loop, because an event is expected soon. Waking a sleeping thread costs
+ * more than most answers take. The native side decides for how long to poll (`drain`).
+ */
+export function pollForEvents(): void {
+  if (POLLS) startPolling();
+}
+
+/** Polls once more, after the other work of the event loop. */
+export function pollAgain(): void {
+  more = true;
+  startPolling();
+}
+
+function startPolling(): void {
+  if (polling) return;
+  polling = true;
+  native.poll(bridge, true);
+  context.runInAsyncScope(setImmediate, undefined, poll);
+}
+
+function poll(): void {
+  more = false;
+  paysOff = false;
+  try {
+    receive();
+  } finally {
+    if (more || paysOff) setImmediate(poll);
+    else {
+      polling = false;
+      if (native.poll(bridge, false)) receive();
+    }
+  }
+}

@@ -1,0 +1,279 @@
+// The page of a kit, driven with Playwright.
+//
+// In: the host's page or context, or a function that gives one; tasks of runs. Out: their answers. The kit has judged
+// each task before, and bounds and redacts each answer after. No exception leaves this module for the event loop.
+
+import { emitWarning } from 'node:process';
+
+import type { BrowserProxy } from '../../kit.js';
+import { clearTimeout, setTimeout } from '../addon/event-loop.js';
+import type { Door } from '../door/door.js';
+
+/** A task of a run: its number, its kind, the time for it, and the fields of its kind. */
+type PageTask = [
+  number: number,
+  kind: 'navigate' | 'screenshot' | 'click' | 'type' | 'read' | 'evaluate' | 'halt' | 'close',
+  timeoutMs: number,
+  fields: PageFields,
+];
+
+interface PageFields {
+  readonly url?: string;
+  readonly waitUntil?: string;
+  readonly selector?: string | null;
+  readonly text?: string;
+  readonly clearFirst?: boolean;
+  readonly fullPage?: boolean;
+  readonly property?: string;
+  readonly mostUnits?: number;
+  readonly expression?: string;
+}
+
+/** The answer to a task. `failed` has the message as its text. */
+interface PageAnswer {
+  readonly kind: 'nothing' | 'arrived' | 'text' | 'tooLarge' | 'bytes' | 'timeout' | 'failed';
+  readonly text?: string;
+  readonly url?: string;
+  readonly title?: string;
+  readonly status?: number;
+  readonly bytes?: Uint8Array;
+}
+
+/** The part of Playwright's locator that is used. */
+interface Locator {
+  first(): Locator;
+  click(options: object): Promise<unknown>;
+  fill(text: string, options: object): Promise<unknown>;
+  pressSequentially(text: string, options: object): Promise<unknown>;
+  screenshot(options: object): Promise<Uint8Array>;
+  evaluate(code: unknown, arg: unknown, options: object): Promise<unknown>;
+}
+
+/** The part of Playwright's page that is used. */
+interface PlaywrightPage {
+  goto(url: string, options: object): Promise<{ status(): number } | null>;
+  url(): string;
+  title(): Promise<string>;
+  locator(selector: string): Locator;
+  screenshot(options: object): Promise<Uint8Array>;
+  evaluate(expression: string): Promise<unknown>;
+  isClosed(): boolean;
+  close(): Promise<unknown>;
+  context(): PlaywrightContext;
+}
+
+/** The part of Playwright's context that is used. */
+interface PlaywrightContext {
+  pages(): PlaywrightPage[];
+  newPage(): Promise<PlaywrightPage>;
+  newCDPSession(page: PlaywrightPage): Promise<ChromiumSession>;
+}
+
+/** The part of Playwright's session of Chromium's protocol that is used. */
+interface ChromiumSession {
+  send(method: 'Page.stopLoading' | 'Runtime.evaluate', params?: object): Promise<unknown>;
+  send(method: 'Page.getNavigationHistory'): Promise<{ currentIndex: number; entries: { url: string }[] }>;
+  detach(): Promise<void>;
+}
+
+type Found = PlaywrightPage | PlaywrightContext;
+type Finder = (proxy: BrowserProxy) => Found | Promise<Found>;
+
+/** The place where a page comes from. */
+export type PageSource = Found | Finder;
+
+/** The longest wait for a page that was stopped. One that computes does not answer. */
+const REST_MS = 250;
+
+/** The kind of a value: a page, a context, a browser, a function that gives a page, or nothing of these. */
+export function kindOfSource(value: unknown): 'page' | 'context' | 'browser' | 'function' | undefined {
+  if (typeof value === 'function') return 'function';
+  if (typeof value !== 'object' || value === null) return undefined;
+  if (typeof (value as PlaywrightPage).goto === 'function') return 'page';
+  if (typeof (value as PlaywrightContext).newPage !== 'function') return undefined;
+  return typeof (value as { contexts?: unknown }).contexts === 'function' ? 'browser' : 'context';
+}
+
+export class Page {
+  readonly #source: PageSource;
+  readonly #proxy: () => Promise<BrowserProxy>;
+  #door: Door | undefined;
+  #found: Found | undefined;
+
+  /** The page of a kit, which tells it of tasks. The kit keeps it: one of a kit that nobody holds may be collected. */
+  constructor(source: PageSource, door: Door, proxy: () => Promise<BrowserProxy>) {
+    this.#source = source;
+    this.#door = door;
+    this.#proxy = proxy;
+    const page = new WeakRef(this);
+    void door.call('page', [() => page.deref()?.serve()]);
+  }
+
+  /** Does no task any more. */
+  close(): void {
+    this.#door = undefined;
+  }
+
+  /** Does the tasks that there are. */
+  serve(): void {
+    for (let task = this.#next(); task; task = this.#next()) void this.#do(task);
+  }
+
+  #next(): PageTask | null | undefined {
+    return this.#door?.ask<PageTask | null>('page.next');
+  }
+
+  async #do([number, kind, timeoutMs, fields]: PageTask): Promise<void> {
+    let answer: PageAnswer;
+    try {
+      answer = await within(timeoutMs, this.#perform(kind, timeoutMs, fields));
+    } catch (error) {
+      answer = failure(error);
+    }
+    try {
+      this.#door?.ask('page.answer', [number, answer]);
+    } catch (error) {
+      // It is no answer of Playwright's.
+      this.#door?.ask('page.answer', [number, failure(error)]);
+    }
+  }
+
+  async #perform(kind: PageTask[1], timeout: number, task: PageFields): Promise<PageAnswer> {
+    const page = await this.#page();
+    const { selector } = task;
+    switch (kind) {
+      case 'navigate': {
+        const response = await page.goto(task.url as string, { waitUntil: task.waitUntil, timeout });
+        return { kind: 'arrived', url: page.url(), title: await page.title(), status: response?.status() ?? 0 };
+      }
+      case 'screenshot': {
+        const options = { timeout, type: 'png' };
+        const bytes = await (selector === null
+          ? page.screenshot({ ...options, fullPage: task.fullPage })
+          : first(page, selector).screenshot(options));
+        return { kind: 'bytes', bytes };
+      }
+      case 'click':
+        await first(page, selector).click({ timeout });
+        return { kind: 'nothing' };
+      case 'type': {
+        const element = first(page, selector);
+        if (task.clearFirst) await element.fill(task.text as string, { timeout });
+        else {
+          await element.evaluate(toEnd, undefined, { timeout });
+          await element.pressSequentially(task.text as string, { timeout });
+        }
+        return { kind: 'nothing' };
+      }
+      case 'read': {
+        const text = await first(page, selector).evaluate(read, [task.property, task.mostUnits], { timeout });
+        return typeof text === 'string' ? { kind: 'text', text } : { kind: 'tooLarge' };
+      }
+      case 'evaluate':
+        return { kind: 'text', text: String(await page.evaluate(task.expression as string)) };
+      case 'halt':
+        return halt(page);
+      default:
+        await page.close();
+        return { kind: 'nothing' };
+    }
+  }
+
+  /**
+   * The page: that of the host, of a context the newest one. If there is none any more, a function is called again, and
+   * a context opens one. The context of `browser.newPage()` does not: its page cannot be followed by another one with the
+   * same options.
+   */
+  async #page(): Promise<PlaywrightPage> {
+    const found = (this.#found ??= await this.#find());
+    if (!('goto' in found)) {
+      const open = found.pages().filter((page) => !page.isClosed());
+      return open.at(-1) ?? (await found.newPage());
+    }
+    if (!found.isClosed()) return found;
+    this.#found = undefined;
+    if (typeof this.#source === 'function') return this.#page();
+    this.#found = await found.context().newPage();
+    return this.#found;
+  }
+
+  async #find(): Promise<Found> {
+    const source = this.#source;
+    if (typeof source !== 'function') return source;
+    const found = await opened(source, await this.#proxy());
+    const kind = kindOfSource(found);
+    if (kind === 'page' || kind === 'context') return found;
+    throw new TypeError('the function of the option browser must give a page or a context of Playwright');
+  }
+}
+
+/** The page of the host's function. Its error is the host's affair, to whom it goes as a warning: it may have paths. */
+async function opened(source: Finder, proxy: BrowserProxy): Promise<Found> {
+  try {
+    return await source(proxy);
+  } catch (cause) {
+    const failed = 'the function of the option browser failed';
+    emitWarning(new Error(cause instanceof Error ? `${failed}: ${cause.message}` : failed, { cause }));
+    throw new TypeError(failed);
+  }
+}
+
+/**
+ * Stops what a page loads, and says where it is. Playwright itself has no way to stop a navigation, and Chromium lets
+ * nobody evaluate while one begins; so this works in Chromium alone. Elsewhere it fails, and the kit leaves the page.
+ */
+async function halt(page: PlaywrightPage): Promise<PageAnswer> {
+  const session = await page.context().newCDPSession(page);
+  try {
+    await session.send('Page.stopLoading');
+    // A document that is about to be shown is there once the page answers.
+    const answers = session.send('Runtime.evaluate', { expression: '0' });
+    await within(REST_MS, answers).catch(() => {});
+    const { currentIndex, entries } = await session.send('Page.getNavigationHistory');
+    return { kind: 'arrived', url: entries[currentIndex]?.url ?? '', title: '', status: 0 };
+  } finally {
+    session.detach().catch(() => {});
+  }
+}
+
+function first(page: PlaywrightPage, selector: string | null | undefined): Locator {
+  return page.locator(selector as string).first();
+}
+
+// These two functions run in the page.
+
+/** Moves the caret of an element to its end. */
+function toEnd(element: any): void {
+  element.focus?.();
+  const end = typeof element.value === 'string' ? element.value.length : 0;
+  // Some kinds of inputs have no selection.
+  try {
+    element.setSelectionRange?.(end, end);
+  } catch {}
+}
+
+/** A property of an element as a text, or nothing if it has too many units. */
+function read(element: any, [property, mostUnits]: [string, number]): string | null {
+  const text = String(element[property] ?? element.textContent ?? '');
+  return text.length > mostUnits ? null : text;
+}
+
+class TimeIsOver extends Error {}
+
+/** The outcome of `work`, or a rejection when the time is over. */
+function within<T>(timeoutMs: number, work: Promise<T>): Promise<T> {
+  return new Promise((resolve, reject) => {
+    const timer = setTimeout(() => reject(new TimeIsOver()), timeoutMs);
+    work.then(resolve, reject).finally(() => clearTimeout(timer));
+  });
+}
+
+function failure(error: unknown): PageAnswer {
+  if (error instanceof TimeIsOver) return { kind: 'timeout' };
+  try {
+    const { name, message } = error as Error;
+    return name === 'TimeoutError' ? { kind: 'timeout' } : { kind: 'failed', text: String(message) };
+  } catch {
+    return { kind: 'failed', text: 'the browser failed' };
+  }
+}

@@ -62,7 +62,7 @@ fn every_refusal_of_the_table() {
     let text = "no database, but a text that is as long as a page\n".repeat(100);
     fs::write(folder.join("text.db"), text).expect("a file");
     let place = folder.to_str().expect("a text");
-    let table = include_str!("../cases/misuse.md").replace("{folder}", place);
+    let table = include_str!("../../cases/misuse.md").replace("{folder}", place);
     let groups = lines(&table);
     assert!(groups.len() >= 8, "{} groups", groups.len());
     for (heading, group) in groups {
@@ -83,7 +83,7 @@ fn every_refusal_of_the_table() {
 
 #[test]
 fn every_call_of_the_table() {
-    let groups = lines(include_str!("../cases/calls.md"));
+    let groups = lines(include_str!("../../cases/calls.md"));
     assert!(groups.len() >= 4, "{} groups", groups.len());
     for (heading, group) in groups {
         let kit = opened(&json!({ "state": true, "db": true, "libraries": true })).expect(heading);

@@ -21,7 +21,7 @@ export interface KitOptions {
   /** The owner of state and libraries. Agents never see each other's. Default `'default'`. */
   agent?: string;
   /** The SQLite file of state and libraries. It is made if it is missing. Default: in memory. */
-  file?: string;
+  file?: string | URL;
   /** Gives code `state`. */
   state?: true | StateLimits;
   /** Gives code `require`. */
@@ -100,7 +100,7 @@ export interface LibraryLimits {
 /** The options of `db`. */
 export interface DatabaseOptions {
   /** The SQLite file. It is made if it is missing. Default: in memory. */
-  file?: string;
+  file?: string | URL;
   /** Whether every write fails. */
   readOnly?: boolean;
   /** The time of one statement, milliseconds. Default 5,000. */

@@ -93,7 +93,8 @@ impl PySystem {
         Ok((PyRunHandle::new(begun.handle, host, functions), begun.is_background))
     }
 
-    /// Begins a call without functions. An event with that number says that the answer is there.
+    /// Begins a call without functions. An event with that number says that the answer is there. `names` are those of the
+    /// arguments, for errors.
     fn answer(
         &self,
         py: Python<'_>,
@@ -101,10 +102,11 @@ impl PySystem {
         number: u64,
         method: &str,
         args: &Bound<'_, PyTuple>,
+        names: Vec<String>,
     ) -> PyResult<PyAnswer> {
         // Nothing calls functions among the arguments.
         let nobody = py.None().into_bound(py);
-        let args = value::write(&Functions::default(), args.as_any(), &nobody, "args")?;
+        let args = value::write_named(args, names, &nobody)?;
         let (answer, arrived) = PyAnswer::new(None, mailbox, number);
         let done = move |completion| arrived(Content::Called(completion));
         let begin = || door::answer(&*self.system()?, method, args, done);
@@ -119,8 +121,9 @@ impl PySystem {
         owner: &Bound<'py, PyAny>,
         method: &str,
         args: &Bound<'py, PyTuple>,
+        names: Vec<String>,
     ) -> PyResult<Bound<'py, PyAny>> {
-        let args = value::write(&Functions::default(), args.as_any(), owner, "arguments")?;
+        let args = value::write_named(args, names, owner)?;
         let ask = || door::ask(&*self.system()?, method, args);
         let answer = ask().map_err(|error| exception(py, &error))?;
         value::read(py, &answer, &Owners::new(owner))

@@ -29,6 +29,7 @@ before(async () => {
     requests.push(`${request.headers.host.split(':')[0]}${request.url}`);
     if (request.url === '/away') response.writeHead(302, { location: `http://127.0.0.1:${port()}/forbidden` }).end();
     else if (request.url === '/elsewhere') response.writeHead(302, { location: `http://localhost:${port()}/hang` }).end();
+    else if (request.url === '/silent') requests.push('silent');
     else if (request.url === '/hang') {
       // The document is there, and is never done.
       response.setHeader('content-type', 'text/html');
@@ -132,6 +133,23 @@ test('a navigation that takes too long is stopped, and judged where it has come 
       assert.equal(ended.error.name, 'BrowserTimeout');
       assert.equal(await value(kit, 'return await browser.extractText()'), '');
       assert.equal(page.url(), 'about:blank');
+    });
+  } finally {
+    await page.close();
+  }
+});
+
+test('a navigation without an answer leaves the page as it was', { skip }, async () => {
+  const page = await browser.newPage();
+  try {
+    await withKit({ browser: { page, timeoutMs: 10_000 } }, async (kit) => {
+      const tool = `${FAILS} await browser.navigate(args.url);
+        const [late] = await fails(browser.navigate(args.url + 'silent'));
+        return [late, await browser.evaluate('location.href'), await browser.extractText('p')]`;
+      const { result, calls, error } = await kit.runTool(tool, { args: { url: at() } });
+      assert.deepStrictEqual(result, ['BrowserTimeout', at(), 'one'], JSON.stringify(error));
+      assert.deepStrictEqual(calls.map(({ error: name }) => name), [undefined, 'BrowserTimeout', undefined, undefined]);
+      assert.ok(requests.includes('silent'));
     });
   } finally {
     await page.close();
@@ -251,20 +269,25 @@ test('without the proxy it is the affair of the browser', { skip }, () =>
 
 test('a function that gives no page fails the call, and is called again', { skip }, async () => {
   let calls = 0;
+  const warnings = [];
+  const warned = (warning) => warnings.push(warning.message);
+  process.on('warning', warned);
   const page = await browser.newPage();
   const source = () => {
     calls += 1;
-    if (calls === 1) throw new Error('no browser yet');
+    if (calls === 1) throw new Error('no browser in /root/secret');
     return calls === 2 ? 1 : page;
   };
   await withKit({ browser: source }, async (kit) => {
     const got = await value(kit, `${FAILS} return [await fails(browser.extractText()), await fails(browser.extractText()), await browser.extractText()]`);
     assert.deepStrictEqual(got, [
-      ['BrowserError', 'no browser yet'],
+      ['BrowserError', 'the function of the option browser failed'],
       ['BrowserError', 'the function of the option browser must give a page or a context of Playwright'],
       '',
     ]);
   });
+  process.off('warning', warned);
+  assert.deepStrictEqual(warnings, ['the function of the option browser failed: no browser in /root/secret']);
 });
 
 test('what is no page is misuse', () => {
@@ -276,6 +299,8 @@ test('what is no page is misuse', () => {
     [{ page, context }, /^browser has both page and context/],
     [{ page: context }, /^browser\.page must be a page of Playwright/],
     [{ context: page }, /^browser\.context must be a context of Playwright/],
+    [{ ...context, contexts: () => [] }, /^browser must be a page or a context, got a Browser of Playwright/],
+    [{ context: { ...context, contexts: () => [] } }, /^browser\.context must be a page or a context, got a Browser/],
     [{ page, timeout: 1 }, /browser\.timeout/],
     [{ page, allow: 'all' }, /^browser\.allow must be/],
   ];

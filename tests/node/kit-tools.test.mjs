@@ -8,7 +8,7 @@ import { join } from 'node:path';
 import { after, test } from 'node:test';
 import { gzipSync } from 'node:zlib';
 
-import { Kit } from 'isolane/kit';
+import { Kit, KitError } from 'isolane/kit';
 
 import { Runtime } from '../isolation.mjs';
 
@@ -142,6 +142,32 @@ for (const { heading, source, language, libraries, kit: changes, options, result
         assert.deepStrictEqual(result.result, seen.value, 'the result is the JSON');
       }
       for (const [key, value] of Object.entries({ status: 'success', ...expected })) same(key, value, seen[key]);
+    } finally {
+      await kit.close();
+    }
+  });
+}
+
+const groups = readFileSync(new URL('../../crates/kit/tests/cases/calls.md', import.meta.url), 'utf8').split('\n## ').slice(1);
+test('the table of calls has its cases', () => assert.ok(groups.length >= 4, `${groups.length} groups`));
+
+for (const text of groups) {
+  test(`calls: ${text.split('\n', 1)[0]}`, async () => {
+    const kit = new Kit({ runtime, state: true, db: true, libraries: true });
+    try {
+      const [, fence] = text.split(/^```.*\n/m);
+      for (const [name, args, ...expected] of JSON.parse(fence)) {
+        const [group, method] = name.split('.');
+        const seen = await kit[group][method](...args).then(
+          (value) => [value ?? null],
+          (error) => {
+            const isOfLanguage = error instanceof TypeError || error instanceof RangeError;
+            assert.ok(isOfLanguage || error instanceof KitError, `${name}: ${error}`);
+            return [error.name, error.message];
+          },
+        );
+        assert.deepStrictEqual(seen, expected, JSON.stringify([name, args]));
+      }
     } finally {
       await kit.close();
     }

@@ -4,10 +4,11 @@ import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { createServer } from 'node:http';
 import { createRequire } from 'node:module';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'node:test';
+import { pathToFileURL } from 'node:url';
 
 import { Kit, KitError } from 'isolane/kit';
 
@@ -118,6 +119,91 @@ test('a copy of a session has its timers', () =>
     const copy = await session.fork();
     for (const one of [session, copy]) assert.equal((await one.run('await fired')).result, 'fired');
     await Promise.all([session.close(), copy.close()]);
+  }));
+
+test('an object of the host stands for what its toJSON gives, as in JSON', () =>
+  withKit({ state: true, db: true }, async (kit) => {
+    class Price {
+      constructor(cents) {
+        this.cents = cents;
+      }
+
+      toJSON(key) {
+        return { key, euros: this.cents / 100 };
+      }
+    }
+    const shared = new Price(100);
+    const given = { price: new Price(250), link: new URL('https://x.org/a'), all: [shared, shared], bytes: Buffer.from('hi') };
+    const prices = { key: '', euros: 1 };
+    const json = { price: { key: 'price', euros: 2.5 }, link: 'https://x.org/a', all: [prices, prices] };
+    await kit.state.set('k', given);
+    assert.deepStrictEqual(await kit.state.get('k'), { ...json, bytes: 'aGk=' });
+    const { rows } = await kit.db.sql('SELECT ?, ?', [given.link, shared]);
+    assert.deepStrictEqual(rows, [['https://x.org/a', '{"key":"","euros":1}']]);
+    const { bytes, ...args } = await value(kit, 'return args', { args: given });
+    assert.deepStrictEqual([args, bytes], [json, 'aGk=']);
+    const cyclic = { toJSON: () => ({ cyclic }) };
+    await assert.rejects(kit.state.set('k', cyclic), { name: 'SerializationError', message: 'value.cyclic: a cycle has no JSON form' });
+    await kit.state.set('k', { a: Symbol('s'), b: [Symbol('s'), () => 1] });
+    assert.deepStrictEqual(await kit.state.get('k'), { b: [null, null] });
+    const own = { a: 1, toJSON() { return this; } };
+    await kit.state.set('k', own);
+    assert.deepStrictEqual(await kit.state.get('k'), { a: 1 });
+  }));
+
+test('errors of the host name arguments, and a symbol is no value', () =>
+  withKit({ state: true, db: true, secrets: {} }, async (kit) => {
+    const rejects = (call, name, message) => assert.rejects(call, { name, message });
+    await rejects(kit.state.set('k', Symbol('s')), 'TypeError', 'state.set takes a value that is no symbol');
+    await rejects(kit.state.set('k', [new WeakMap()]), 'SerializationError', 'value[0]: a WeakMap cannot be cloned');
+    await rejects(kit.state.get(Symbol('s')), 'SerializationError', 'key: a symbol cannot be cloned');
+    await rejects(kit.db.sql('SELECT ?', [new WeakMap()]), 'SerializationError', 'params[0]: a WeakMap cannot be cloned');
+    await rejects(kit.db.batch([[new WeakMap()]]), 'SerializationError', 'statements[0][0]: a WeakMap cannot be cloned');
+    const wrong = [
+      [{ value: () => 1 }, 'TypeError', 'secrets.KEY.value must be a string, got a function'],
+      [new Map(), 'TypeError', 'secrets.KEY must be { value, hosts or reveal }, got a Map'],
+      [{ value: new WeakMap() }, 'SerializationError', 'secret.value: a WeakMap cannot be cloned'],
+    ];
+    for (const [secret, name, message] of wrong) assert.throws(() => kit.secrets.set('KEY', secret), { name, message });
+  }));
+
+test('options that are no data are named, and files may be URLs', async () => {
+  const folder = mkdtempSync(join(tmpdir(), 'isolane-kit-'));
+  const file = pathToFileURL(join(folder, 'a b.db'));
+  const kit = new Kit({ runtime, db: { file } });
+  await kit.db.sql('CREATE TABLE t (a)');
+  await kit.close();
+  assert.ok(existsSync(join(folder, 'a b.db')));
+  rmSync(folder, { recursive: true });
+  const wrong = [
+    [{ web: () => true }, 'web must be a boolean, got a function'],
+    [{ fetch: new Set(['x.org']) }, "fetch must be 'public', a list of patterns, or an object, got a Set"],
+    [{ secrets: new Map() }, 'secrets must be an object, got a Map'],
+    [{ db: { file: new URL('https://x.org') } }, 'db.file must be a path or the URL of a file, got an object'],
+    [{ stat: true }, "unknown option 'stat'; did you mean 'state'?"],
+  ];
+  for (const [options, message] of wrong) assert.throws(() => new Kit({ runtime, ...options }), { name: 'TypeError', message });
+  assert.throws(() => new Kit({ nothing: 1 }), ({ message }) => message.split('browser').length === 2);
+});
+
+test('a call that the close of its kit gives up says so', async () => {
+  const kit = new Kit({ runtime, db: true });
+  const endless = 'WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT count(*) FROM n';
+  const calls = Promise.allSettled([kit.db.sql(endless), kit.db.sql('SELECT 1')]);
+  await kit.close();
+  for (const { reason } of await calls) {
+    assert.ok(reason instanceof KitError);
+    assert.deepStrictEqual([reason.name, reason.message], ['AbortError', 'the kit was closed']);
+  }
+  await assert.rejects(kit.db.sql('SELECT 1'), { name: 'TypeError', message: 'the kit is closed' });
+});
+
+test('an error of a kit keeps its name when a host function throws it', () =>
+  withKit({ libraries: true }, async (kit) => {
+    const create = () => kit.libraries.create('b', 'let x = ;');
+    const source = 'try { await create() } catch ({ name, message }) { return [name, message] }';
+    const thrown = await value(kit, source, { globals: { create } });
+    assert.deepStrictEqual(thrown, ['LibraryError', 'Unexpected token (library:b:1:9)']);
   }));
 
 test('the host has the same as code has', () =>

@@ -98,6 +98,37 @@ def test_a_child_with_a_runtime_of_its_own() -> None:
     """) == ["True"]
 
 
+def test_a_child_says_that_a_kit_is_of_its_parent() -> None:
+    assert forking("""
+    from isolane.kit import Kit
+    kit = Kit(state=True, db=True, libraries=True, secrets={})
+    kit.state.set_sync("k", 1)
+    FORKED = (
+        "the kit was opened before this process was forked, which kits do not survive:"
+        " open a new one"
+    )
+    def refused():
+        calls = [
+            lambda: kit.state.get_sync("k"), lambda: kit.db.sql_sync("SELECT 1"),
+            kit.libraries.list_sync, kit.describe_sync, kit.secrets.names, kit.session,
+            lambda: kit.run_tool_sync("1"), lambda: kit.run_code_sync("1"),
+        ]
+        for call in calls:
+            try:
+                call()
+            except RuntimeError as raised:
+                assert str(raised) == FORKED, raised
+            else:
+                raise AssertionError(call)
+        kit.close()
+        with Kit(state=True) as own:
+            assert own.state.get_sync("k") is None
+    print(in_child(refused))
+    print(kit.state.get_sync("k"), kit.run_tool_sync("return await state.get('k')").result)
+    kit.close()
+    """) == ["True", "1 1"]
+
+
 HANDLES_OF_THE_PARENT = """
     async def main():
         loop = asyncio.get_running_loop()

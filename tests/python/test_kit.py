@@ -8,11 +8,11 @@ import http.server
 import pathlib
 import re
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any, ClassVar
 
 import pytest
-from isolane import CellExecutionResult, CodeExecution, SandboxError
+from isolane import CellExecutionResult, CodeExecution, SandboxError, SerializationError
 from isolane.kit import Kit, KitCellExecution, KitCellResult, KitError, KitResult, KitSession
 
 import isolation
@@ -44,6 +44,62 @@ def test_a_tool_has_a_value_its_json_and_its_calls(runtime: Any) -> None:
         assert calls == [("state.set", True, "k"), ("state.get", True, "k")]
         assert result.calls_dropped == 0
         assert all(call.started > 1.7e12 and call.bytes > 0 for call in result.calls)
+
+
+def test_an_error_of_a_kit_keeps_its_name_when_a_host_function_raises_it(runtime: Any) -> None:
+    with Kit(runtime=runtime, libraries=True, db=True) as kit:
+        source = "try { await fails() } catch ({ name, message, code }) {"
+        source += " return [name, message, code] }"
+
+        def library() -> None:
+            kit.libraries.create_sync("b", "let x = ;")
+
+        async def statement() -> None:
+            await kit.db.sql("nothing")
+
+        thrown = value(kit, source, globals={"fails": library})
+        assert thrown == ["LibraryError", "Unexpected token (library:b:1:9)", None]
+        thrown = value(kit, source, globals={"fails": statement})
+        assert thrown == ["DbError", 'near "nothing": syntax error', "SQLITE_ERROR"]
+
+
+def test_errors_of_the_host_name_arguments(runtime: Any) -> None:
+    class Other: ...
+
+    with Kit(runtime=runtime, state=True, db=True, secrets={}) as kit:
+        wrong: list[tuple[Callable[[], Any], str]] = [
+            (lambda: kit.state.set_sync("k", [Other()]), "value[0]: an instance of Other"),
+            (lambda: kit.db.sql_sync("SELECT ?", [Other()]), "params[0]: an instance of Other"),
+            (lambda: kit.db.batch_sync([[Other()]]), "statements[0][0]: an instance of Other"),
+            (lambda: kit.secrets.set("KEY", {"value": Other()}), "secret.value: an instance of"),
+        ]
+        for call, message in wrong:
+            with pytest.raises(SerializationError) as refused:
+                call()
+            assert str(refused.value).startswith(message)
+        with pytest.raises(
+            TypeError, match=r"^secrets\.KEY\.value must be a string, got a function"
+        ):
+            kit.secrets.set("KEY", {"value": print})
+    with pytest.raises(TypeError, match=r"^fetch must be .*, got a Set$"):
+        Kit(runtime=runtime, fetch={"x.org"})  # type: ignore[arg-type]
+
+
+def test_a_call_that_the_close_of_its_kit_gives_up_says_so(runtime: Any) -> None:
+    endless = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT max(i) FROM n"
+
+    async def main() -> None:
+        kit = Kit(runtime=runtime, db=True)
+        calls = [asyncio.ensure_future(kit.db.sql(sql)) for sql in (endless, "SELECT 1")]
+        await asyncio.sleep(0)
+        kit.close()
+        for raised in await asyncio.gather(*calls, return_exceptions=True):
+            assert isinstance(raised, KitError)
+            assert (raised.name, raised.message) == ("AbortError", "the kit was closed")
+        with pytest.raises(RuntimeError, match=r"^the kit is closed$"):
+            await kit.db.sql("SELECT 1")
+
+    asyncio.run(asyncio.wait_for(main(), CEILING_S))
 
 
 def test_a_tool_ends_in_every_way_that_a_run_does(runtime: Any) -> None:

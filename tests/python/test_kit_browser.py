@@ -58,6 +58,10 @@ class Handler(http.server.BaseHTTPRequestHandler):
             self.send_header("content-length", "0")
             self.end_headers()
             return
+        if self.path == "/silent":
+            # It ends when the client goes away.
+            self.rfile.read(1)
+            return
         if self.path == "/hang":
             self.send_response(200)
             self.send_header("content-type", "text/html")
@@ -167,6 +171,129 @@ def test_a_navigation_that_takes_too_long_is_judged(server: Any, options: dict[s
                 assert (done.result, page.url) == (["BrowserTimeout", text], expected), done.error
 
     with_browser(act)
+
+
+@needs_chromium
+def test_a_navigation_without_an_answer_leaves_the_page_as_it_was(
+    server: Any, options: dict[str, Any]
+) -> None:
+    def act(browser: Browser) -> None:
+        page = browser.new_page()
+        with Kit(browser={"page": page, "timeout_ms": 10_000}, **options) as kit:
+            source = f"""{FAILS} await browser.navigate(args.url);
+              const late = await fails(browser.navigate(args.url + 'silent'));
+              return [late[0], await browser.evaluate('location.href'),
+                await browser.extractText('p')]"""
+            done = kit.run_tool_sync(source, args={"url": url(server)})
+            assert done.result == ["BrowserTimeout", url(server), "one"], done.error
+            # Nobody waited for the browser: each call after the navigation had an answer at once.
+            assert [call.error for call in done.calls] == [None, "BrowserTimeout", None, None]
+
+    with_browser(act)
+
+
+@needs_chromium
+def test_a_run_that_ends_leaves_its_page(server: Any, options: dict[str, Any]) -> None:
+    """The commands would take an hour by themselves."""
+
+    def act(browser: Browser) -> None:
+        page = browser.new_page()
+        with Kit(browser={"page": page, "timeout_ms": 3_600_000}, **options) as kit:
+            kit.run_tool_sync("await browser.navigate(args.url)", args={"url": url(server)})
+            for call in ("click('#none')", "evaluate('new Promise(() => {})')"):
+                ended = kit.run_tool_sync(f"await browser.{call}", timeout_ms=300)
+                assert ended.error is not None
+                assert (ended.status, ended.error.name) == ("terminated", "Timeout")
+                with kit.session() as session:
+                    cell = session.run_sync(f"await browser.{call}", timeout_ms=300)
+                    assert cell.error is not None
+                    assert (cell.status, cell.error.name) == ("terminated", "Timeout")
+            assert page.text_content("p") == "one"
+            assert kit.run_tool_sync("return await browser.extractText('p')").result == "one"
+            # The page tells of the call, and then the kit is closed.
+            closing = threading.Thread(target=kit.close)
+            page.expose_function("begun", closing.start)
+            waits = "await browser.evaluate('begun(); return new Promise(() => {})')"
+            ended = kit.run_tool_sync(waits)
+            assert ended.error is not None
+            assert (ended.status, ended.error.message) == ("terminated", "kit closed")
+            closing.join()
+            assert page.text_content("p") == "one"
+
+    with_browser(act)
+
+
+@needs_chromium
+def test_a_call_that_a_cell_did_not_await_goes_on(server: Any, options: dict[str, Any]) -> None:
+    def act(browser: Browser) -> None:
+        with (
+            Kit(browser=browser.new_page(), **options) as kit,
+            kit.session() as session,
+        ):
+            session.run_sync(f"await browser.navigate('{url(server)}')")
+            cell = session.run_sync("const title = browser.evaluate('document.title'); 1")
+            assert cell.result == 1, cell.error
+            cell = session.run_sync("[await title, await browser.extractText('p')]")
+            assert cell.result == ["a page", "one"], cell.error
+
+    with_browser(act)
+
+
+@needs_chromium
+def test_playwright_blocks_no_kit_without_a_page(options: dict[str, Any]) -> None:
+    def act(browser: Browser) -> None:
+        page = browser.new_page()
+        with Kit(**options) as kit, isolation.Runtime() as runtime:
+            assert kit.run_tool_sync("return 1").result == 1
+            kit.state.set_sync("k", 2)
+            assert kit.state.get_sync("k") == 2
+            with kit.session() as session:
+                assert session.run_sync("3").result == 3
+            double = kit.run_tool_sync("return await double(2)", globals={"double": doubled})
+            assert double.result == 4, double.error
+            assert runtime.run_code_sync("export default 5").result == 5
+            # Playwright goes on, and a loop that runs is blocked by nothing.
+            assert page.evaluate("6") == 6
+        with Kit(browser=lambda _: page, **options) as kit:
+            assert kit.run_tool_sync("return await browser.evaluate('7')").result == 7
+            assert page.evaluate("8") == 8
+
+    with_browser(act)
+
+
+@needs_chromium
+def test_another_thread_cannot_use_a_synchronous_page(options: dict[str, Any]) -> None:
+    def act(browser: Browser) -> None:
+        source = f"{FAILS} return await fails(browser.evaluate('1'))"
+        message = "the page is synchronous: use it on the thread of its Playwright"
+        page = browser.new_page()
+        with Kit(browser=page, **options) as kit:
+            done = []
+            in_thread(lambda: done.append(kit.run_tool_sync(source)))
+            assert done[0].result == ["BrowserError", message]
+            assert kit.run_tool_sync(source).result == 1
+            kits: list[Kit] = []
+            in_thread(lambda: kits.append(Kit(browser=page, **options)))
+            in_thread(lambda: done.append(kits[0].run_tool_sync(source)))
+            assert done[1].result == ["BrowserError", message]
+            kits[0].close()
+        assert page.evaluate("2") == 2
+
+    with_browser(act)
+
+
+@needs_chromium
+def test_an_error_of_the_function_is_the_affair_of_the_host(
+    options: dict[str, Any], caplog: pytest.LogCaptureFixture
+) -> None:
+    def launch(_: Proxy) -> Any:
+        raise RuntimeError("no browser in /root/secret")
+
+    with Kit(browser=launch, **options) as kit:
+        done = kit.run_tool_sync(f"{FAILS} return await fails(browser.extractText())")
+    assert done.result == ["BrowserError", "the function of the option browser failed"]
+    (record,) = caplog.records
+    assert str(record.exc_info[1]) == "no browser in /root/secret"  # type: ignore[index]
 
 
 async def doubled(number: int) -> int:
@@ -298,12 +425,18 @@ def test_what_is_no_page_is_misuse() -> None:
     class Context:
         def new_page(self) -> None: ...
 
+    class Launched(Context):
+        contexts: tuple[()] = ()
+
     wrong: list[tuple[Any, str]] = [
         (1, "browser must be a page or a context of Playwright, or a function"),
         ({}, "browser must be a page or a context"),
         ({"page": Page(), "context": Context()}, "browser has both page and context"),
         ({"page": Context()}, "browser.page must be a page of Playwright"),
         ({"context": Page()}, "browser.context must be a context of Playwright"),
+        ({"page": 5}, "browser.page must be a page of Playwright, or a function that gives one"),
+        (Launched(), "browser must be a page or a context, got a Browser of Playwright"),
+        ({"context": Launched()}, "browser.context must be a page or a context, got a Browser"),
         ({"page": Page(), "timeout": 1}, ".*browser.timeout"),
         ({"page": Page(), "allow": "all"}, "browser.allow must be"),
     ]

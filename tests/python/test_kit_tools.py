@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from typing import Any, ClassVar
 
 import pytest
-from isolane.kit import Kit, KitResult
+from isolane.kit import Kit, KitError, KitResult
 
 import isolation
 
@@ -204,6 +204,31 @@ def check(result: KitResult, expected: dict[str, Any]) -> None:
         assert result.result == seen["value"], "the result is the JSON"
     for key, value in expected.items():
         same(key, value, seen.get(key))
+
+
+CALLS = (TABLES / "calls.md").read_text(encoding="utf-8").split("\n## ")[1:]
+
+
+def test_the_table_of_calls_has_its_cases() -> None:
+    assert len(CALLS) >= 4
+
+
+@pytest.mark.parametrize("group", CALLS, ids=lambda text: text.split("\n", 1)[0])
+def test_calls(group: str) -> None:
+    fence = group.split("```json calls\n")[1].split("\n```")[0]
+    with Kit(state=True, db=True, libraries=True) as kit:
+        for name, args, *expected in json.loads(fence):
+            side, method = name.split(".")
+            options = args.pop() if side == "libraries" and len(args) == 3 else {}
+            call = getattr(getattr(kit, side), f"{method}_sync")
+            try:
+                seen = [call(*args, **options)]
+            except (TypeError, ValueError) as raised:
+                kind = "TypeError" if isinstance(raised, TypeError) else "RangeError"
+                seen = [kind, str(raised)]
+            except KitError as raised:
+                seen = [raised.name, raised.message]
+            assert seen == expected, (name, args)
 
 
 MISUSE = (TABLES / "misuse.md").read_text(encoding="utf-8").split("\n## ")[1:]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import threading
 from typing import Any
 
 from isolane.kit import Kit
@@ -24,6 +25,9 @@ from test_kit_browser import (
 )
 
 __all__ = ["options", "server"]
+
+# The limit of cells that would not end by themselves.
+LIMIT_S = 1
 
 TEXT = "await browser.extractText('p')"
 
@@ -69,9 +73,33 @@ def test_cells_use_a_synchronous_page(server: Any, options: dict[str, Any]) -> N
                 assert joined.execute_sync(js(TEXT)).text == "one"
             notebook.reset_sync("js")
             assert notebook.execute_sync(js(TEXT)).text == "one"
-            ended = notebook.execute_sync(js(f"{TEXT}; for (;;);", 1))
+            ended = notebook.execute_sync(js(f"{TEXT}; for (;;);", seconds=LIMIT_S))
             assert "Command timed out after 1 second" in ended.text
             assert notebook.execute_sync(js(TEXT)).text == "one"
+
+    with_browser(act)
+
+
+@needs_chromium
+def test_a_cell_that_ends_leaves_its_page(server: Any, options: dict[str, Any]) -> None:
+    """The commands would take an hour by themselves."""
+
+    def act(browser: Browser) -> None:
+        page = browser.new_page()
+        page.goto(url(server))
+        kit = Kit(browser={"page": page, "timeout_ms": 3_600_000}, **options)
+        with kit, Notebook(js={"kit": kit}, py=False) as notebook:
+            for call in ("click('#none')", "evaluate('new Promise(() => {})')"):
+                ended = notebook.execute_sync(js(f"await browser.{call}", seconds=LIMIT_S))
+                assert "Command timed out after 1 second" in ended.text
+                assert notebook.execute_sync(js(TEXT)).text == "one"
+            # The page tells of the call, and then the kit is closed.
+            closing = threading.Thread(target=kit.close)
+            page.expose_function("begun", closing.start)
+            waits = "await browser.evaluate('begun(); return new Promise(() => {})')"
+            assert "one" not in notebook.execute_sync(js(waits)).text
+            closing.join()
+            assert page.text_content("p") == "one"
 
     with_browser(act)
 

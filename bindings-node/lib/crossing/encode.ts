@@ -86,6 +86,9 @@ export class Encoder extends Outbox {
   private top: Frame | undefined;
   private root: string | number = '';
   private rootKey: string | undefined;
+  /** Whether objects are asked for their JSON, as `JSON.stringify` asks them. */
+  private asksForJson = false;
+  private leavesSymbols = false;
   /** Only while a message is written: an idle encoder keeps no sandbox. */
   private numbering: Numbering | undefined;
 
@@ -154,6 +157,20 @@ export class Encoder extends Outbox {
   tagged(tag: Tag): void {
     this.u8(tag);
     this.objects += 1;
+  }
+
+  /**
+   * The same for a value that becomes JSON: an object with a `toJSON` stands for what that gives. `leavesSymbols`: a symbol
+   * in the value is `undefined`, as for `JSON.stringify`.
+   */
+  jsonValue(value: unknown, root: string, leavesSymbols = false): void {
+    this.asksForJson = true;
+    this.leavesSymbols = leavesSymbols;
+    try {
+      this.value(value, root);
+    } finally {
+      this.asksForJson = this.leavesSymbols = false;
+    }
   }
 
   /** Throws the SerializationError for the value that is being written. */
@@ -242,6 +259,8 @@ export class Encoder extends Outbox {
         this.bigint(value);
         return;
       case 'symbol':
+        // JSON leaves it out.
+        if (this.leavesSymbols && this.top !== undefined) return this.u8(Tag.Undefined);
         return this.refuse('a symbol');
       default:
         if (value === null) this.u8(Tag.Null);
@@ -257,7 +276,31 @@ export class Encoder extends Outbox {
       return;
     }
     if (types.isProxy(value)) this.refuse('a Proxy');
+    if (this.asksForJson && this.json(value, key)) return;
     this.seen.set(value, this.objects);
+    this.content(value, key);
+  }
+
+  /** Writes what a `toJSON` gives; says whether there is one. Dates and bytes have forms of their own. */
+  private json(value: object, key: string | undefined): boolean {
+    if (typeof value === 'function' || types.isDate(value) || types.isAnyArrayBuffer(value) || ArrayBuffer.isView(value)) return false;
+    const { toJSON } = value as { toJSON?: unknown };
+    if (typeof toJSON !== 'function') return false;
+    const json: unknown = toJSON.call(value, key ?? '');
+    if (typeof json !== 'object' || json === null || this.seen.has(json)) {
+      this.node(json, key);
+      return true;
+    }
+    if (types.isProxy(json)) this.refuse('a Proxy');
+    // It is not asked again. A cycle through it is one of the other.
+    const before = this.objects;
+    this.seen.set(value, before).set(json, before);
+    this.content(json, key);
+    if (this.objects === before) this.seen.delete(value);
+    return true;
+  }
+
+  private content(value: object, key: string | undefined): void {
     if (Array.isArray(value)) this.array(value);
     else if (typeof value === 'function') this.fn(value, key);
     else if (!this.plain(value)) this.byKind(value, key);

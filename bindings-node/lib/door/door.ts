@@ -40,6 +40,9 @@ const NUMBERING: Numbering = {
   answerOf: () => 'result',
 };
 
+/** The names of the arguments of methods. */
+export type ArgumentNames = Readonly<Record<string, readonly string[]>>;
+
 /** A call of a system: a promise of its value, which the caller can end. */
 export class DoorCall<Value = unknown> extends Handle<Value> {
   constructor(run: Run, value: Promise<Value>) {
@@ -53,12 +56,19 @@ export class Door {
   /** The run to which functions among the options belong. */
   readonly #run: Run;
   readonly #sessions: HostSessions | undefined;
+  readonly #names: ArgumentNames;
 
   /**
    * Opens the system with that name. A `Runtime` among the options goes with them, and so do those of the system's
-   * sessions; the other options are values.
+   * sessions; the other options are values. `names` has the names of arguments by methods, for errors.
    */
-  constructor(system: string, options: Readonly<Record<string, unknown>>, runtime?: unknown, sessions?: HostSessions) {
+  constructor(
+    system: string,
+    options: Readonly<Record<string, unknown>>,
+    runtime?: unknown,
+    sessions?: HostSessions,
+    names: ArgumentNames = {},
+  ) {
     if (runtime !== undefined && !(runtime instanceof Runtime)) wrongType('runtime', 'a Runtime', runtime);
     const sandbox = new Sandbox(null);
     const run = new Run(sandbox, undefined, new Reports(), undefined);
@@ -80,6 +90,7 @@ export class Door {
     });
     this.#run = run;
     this.#sessions = sessions;
+    this.#names = names;
   }
 
   /** Begins a call of a method. Misuse throws at once. */
@@ -107,8 +118,11 @@ export class Door {
     return new DoorCall(run, value);
   }
 
-  /** The answer of a method whose arguments are data. Misuse rejects it, too. */
-  answer(method: string, args: readonly unknown[]): Promise<unknown> {
+  /**
+   * The answer of a method whose arguments are data. Misuse rejects it, too. `isJson`: values among them are kept as JSON
+   * texts.
+   */
+  answer(method: string, args: readonly unknown[], isJson = false): Promise<unknown> {
     return new Promise((resolve, reject) => {
       // The owner of the values in the answer: no functions and no promises are among them.
       const owner = new Run(new Sandbox(null), undefined, new Reports(), undefined);
@@ -119,7 +133,8 @@ export class Door {
       owner.number = request;
       const refused = encoded((encoder) => {
         encoder.begin(NUMBERING);
-        encoder.value(args, 'args');
+        encoder.arrayOf(args.length);
+        args.forEach((arg, index) => encoder.jsonValue(arg, this.#nameOf(method, index), isJson));
         return native.answerOfSystem(bridge, this.#native, request, method, encoder.bytes, encoder.at, encoder.blobs);
       });
       if (refused !== null) reject(misuse(refused));
@@ -130,11 +145,16 @@ export class Door {
   ask<Value = unknown>(method: string, args: readonly unknown[] = []): Value {
     const answer = encoded((encoder) => {
       encoder.begin(this.#run.sandbox);
-      encoder.value(args, 'arguments');
+      encoder.arrayOf(args.length);
+      args.forEach((arg, index) => encoder.value(arg, this.#nameOf(method, index)));
       return native.askSystem(bridge, this.#native, method, encoder.bytes, encoder.at, encoder.blobs);
     });
     if (isMisuse(answer)) throw misuse(answer);
     return new MessageReader(answer as Uint8Array).next(this.#run, 'answer') as Value;
+  }
+
+  #nameOf(method: string, index: number): string {
+    return this.#names[method]?.[index] ?? `arguments[${index}]`;
   }
 
   /** Starts a run of that kind, whose request the system amends. */

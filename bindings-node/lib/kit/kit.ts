@@ -3,6 +3,8 @@
 // In: options as the caller wrote them. Out: runs and sessions whose code has the capabilities, and promises of the
 // host's own calls. The native side reads all options and answers all calls; this module only moves messages.
 
+import { fileURLToPath } from 'node:url';
+
 import type {
   BrowserProxy,
   KitDatabase,
@@ -16,7 +18,7 @@ import type {
 } from '../../kit.js';
 import { misuse } from '../crossing/misuse.js';
 import { type Bag, object, option, wrongType } from '../crossing/options.js';
-import { Door } from '../door/door.js';
+import { type ArgumentNames, Door } from '../door/door.js';
 import { readOptions, readToolOptions } from '../run/options.js';
 import { Page, type PageSource, kindOfSource } from './page.js';
 
@@ -35,7 +37,7 @@ export class Kit {
 
   constructor(options?: unknown) {
     const { runtime, source, rest } = divided(options === undefined ? {} : object(options, 'options'));
-    const door = new Door('kit', rest, runtime);
+    const door = new Door('kit', rest, runtime, undefined, NAMES);
     this.#door = door;
     if (source !== undefined) this.#page = new Page(source, door, () => proxyOf(door));
     this.secrets = secretsOf(door);
@@ -45,7 +47,11 @@ export class Kit {
     const call = caller(this.#door, 'state');
     return {
       get: (...args) => call('get', args),
-      set: (...args) => call('set', args) as Promise<void>,
+      async set(...args) {
+        // As code has it; no symbol crosses.
+        if (typeof args[1] === 'symbol') throw new TypeError('state.set takes a value that is no symbol');
+        await call('set', args);
+      },
       delete: (...args) => call('delete', args) as Promise<boolean>,
       keys: (...args) => call('keys', args) as Promise<string[]>,
     };
@@ -123,6 +129,21 @@ export class KitError extends Error {
   }
 }
 
+const NAMES: ArgumentNames = {
+  'state.get': ['key'],
+  'state.set': ['key', 'value'],
+  'state.delete': ['key'],
+  'state.keys': ['prefix'],
+  'db.sql': ['sql', 'params'],
+  'db.batch': ['statements'],
+  'libraries.create': ['name', 'source', 'options'],
+  'libraries.update': ['name', 'source', 'options'],
+  'libraries.delete': ['name'],
+  'libraries.get': ['name'],
+  'secrets.set': ['name', 'secret'],
+  'secrets.delete': ['name'],
+};
+
 function secretsOf(door: Door): KitSecrets {
   return Object.freeze({
     set(name: string, secret: unknown): void {
@@ -139,13 +160,13 @@ function proxyOf(door: Door): Promise<BrowserProxy> {
 
 /** Calls functions of a group of the host's side. */
 function caller(door: Door, group: string): (name: string, args: readonly unknown[]) => Promise<unknown> {
-  return (name, args) => answer(door, `${group}.${name}`, args);
+  return (name, args) => answer(door, `${group}.${name}`, args, group === 'state');
 }
 
 /** The answer of a function of the host's side, which rejects with an error also for misuse. */
-async function answer(door: Door, method: string, args: readonly unknown[]): Promise<unknown> {
+async function answer(door: Door, method: string, args: readonly unknown[], isJson = false): Promise<unknown> {
   try {
-    return await door.answer(method, args);
+    return await door.answer(method, args, isJson);
   } catch (thrown) {
     throw thrown instanceof Error ? thrown : asError(thrown as Fields);
   }
@@ -167,16 +188,32 @@ const BROWSER = 'a page or a context of Playwright, or a function that gives one
 function divided(bag: Bag): { runtime: unknown; source: PageSource | undefined; rest: Bag } {
   const runtime = option(bag, 'runtime');
   const browser = option(bag, 'browser');
-  const { runtime: _, browser: __, ...rest } = bag;
+  const { runtime: _, browser: __, ...others } = bag;
+  const rest = withFiles(others);
   if (browser === undefined) return { runtime, source: undefined, rest };
   const { source, options } = readBrowser(browser);
   return { runtime, source, rest: { ...rest, browser: options } };
 }
 
+/** The options with paths in place of URLs of files. */
+function withFiles(bag: Bag): Bag {
+  const { file, db } = bag;
+  const read = file instanceof URL ? { ...bag, file: pathOf(file, 'file') } : bag;
+  if (typeof db !== 'object' || db === null || !((db as Bag).file instanceof URL)) return read;
+  return { ...read, db: { ...db, file: pathOf((db as Bag).file as URL, 'db.file') } };
+}
+
+function pathOf(url: URL, name: string): string {
+  if (url.protocol !== 'file:') wrongType(name, 'a path or the URL of a file', url);
+  return fileURLToPath(url);
+}
+
 /** The page of the option `browser`, and its other options. */
-function readBrowser(given: unknown): { source: PageSource; options: Bag } {
+function readBrowser(given: unknown): { source: PageSource | undefined; options: unknown } {
+  refuseBrowser(given, 'browser');
   if (kindOfSource(given) !== undefined) return { source: given as PageSource, options: {} };
-  if (typeof given !== 'object' || given === null) wrongType('browser', BROWSER, given);
+  // The native side refuses it.
+  if (typeof given !== 'object' || given === null || Array.isArray(given)) return { source: undefined, options: given };
   const bag = object(given, 'browser');
   const [page, context] = [option(bag, 'page'), option(bag, 'context')];
   if (page !== undefined && context !== undefined) {
@@ -184,10 +221,18 @@ function readBrowser(given: unknown): { source: PageSource; options: Bag } {
   }
   const [name, source] = page === undefined ? (['context', context] as const) : (['page', page] as const);
   if (source === undefined) wrongType('browser', BROWSER, given);
+  refuseBrowser(source, `browser.${name}`);
   const kind = kindOfSource(source);
   if (kind !== name && kind !== 'function') {
     wrongType(`browser.${name}`, `a ${name} of Playwright, or a function that gives one`, source);
   }
   const { page: _, context: __, ...options } = bag;
   return { source: source as PageSource, options };
+}
+
+/** Refuses a browser, which looks like a context: it has no page that code and host could share. */
+function refuseBrowser(given: unknown, name: string): void {
+  if (kindOfSource(given) !== 'browser') return;
+  const message = `${name} must be a page or a context, got a Browser of Playwright: give one of its contexts, or a function`;
+  throw misuse({ kind: 'type', message });
 }

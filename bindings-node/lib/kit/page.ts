@@ -3,6 +3,8 @@
 // In: the host's page or context, or a function that gives one; tasks of runs. Out: their answers. The kit has judged
 // each task before, and bounds and redacts each answer after. No exception leaves this module for the event loop.
 
+import { emitWarning } from 'node:process';
+
 import type { BrowserProxy } from '../../kit.js';
 import { clearTimeout, setTimeout } from '../addon/event-loop.js';
 import type { Door } from '../door/door.js';
@@ -10,7 +12,7 @@ import type { Door } from '../door/door.js';
 /** A task of a run: its number, its kind, the time for it, and the fields of its kind. */
 type PageTask = [
   number: number,
-  kind: 'navigate' | 'screenshot' | 'click' | 'type' | 'read' | 'evaluate' | 'close',
+  kind: 'navigate' | 'screenshot' | 'click' | 'type' | 'read' | 'evaluate' | 'halt' | 'close',
   timeoutMs: number,
   fields: PageFields,
 ];
@@ -64,6 +66,14 @@ interface PlaywrightPage {
 interface PlaywrightContext {
   pages(): PlaywrightPage[];
   newPage(): Promise<PlaywrightPage>;
+  newCDPSession(page: PlaywrightPage): Promise<ChromiumSession>;
+}
+
+/** The part of Playwright's session of Chromium's protocol that is used. */
+interface ChromiumSession {
+  send(method: 'Page.stopLoading' | 'Runtime.evaluate', params?: object): Promise<unknown>;
+  send(method: 'Page.getNavigationHistory'): Promise<{ currentIndex: number; entries: { url: string }[] }>;
+  detach(): Promise<void>;
 }
 
 type Found = PlaywrightPage | PlaywrightContext;
@@ -72,12 +82,16 @@ type Finder = (proxy: BrowserProxy) => Found | Promise<Found>;
 /** The place where a page comes from. */
 export type PageSource = Found | Finder;
 
-/** The kind of a value: a page, a context, a function that gives one, or nothing of these. */
-export function kindOfSource(value: unknown): 'page' | 'context' | 'function' | undefined {
+/** The longest wait for a page that was stopped. One that computes does not answer. */
+const REST_MS = 250;
+
+/** The kind of a value: a page, a context, a browser, a function that gives a page, or nothing of these. */
+export function kindOfSource(value: unknown): 'page' | 'context' | 'browser' | 'function' | undefined {
   if (typeof value === 'function') return 'function';
   if (typeof value !== 'object' || value === null) return undefined;
   if (typeof (value as PlaywrightPage).goto === 'function') return 'page';
-  return typeof (value as PlaywrightContext).newPage === 'function' ? 'context' : undefined;
+  if (typeof (value as PlaywrightContext).newPage !== 'function') return undefined;
+  return typeof (value as { contexts?: unknown }).contexts === 'function' ? 'browser' : 'context';
 }
 
 export class Page {
@@ -157,6 +171,8 @@ export class Page {
       }
       case 'evaluate':
         return { kind: 'text', text: String(await page.evaluate(task.expression as string)) };
+      case 'halt':
+        return halt(page);
       default:
         await page.close();
         return { kind: 'nothing' };
@@ -184,10 +200,39 @@ export class Page {
   async #find(): Promise<Found> {
     const source = this.#source;
     if (typeof source !== 'function') return source;
-    const found = await source(await this.#proxy());
+    const found = await opened(source, await this.#proxy());
     const kind = kindOfSource(found);
     if (kind === 'page' || kind === 'context') return found;
     throw new TypeError('the function of the option browser must give a page or a context of Playwright');
+  }
+}
+
+/** The page of the host's function. Its error is the host's affair, to whom it goes as a warning: it may have paths. */
+async function opened(source: Finder, proxy: BrowserProxy): Promise<Found> {
+  try {
+    return await source(proxy);
+  } catch (cause) {
+    const failed = 'the function of the option browser failed';
+    emitWarning(new Error(cause instanceof Error ? `${failed}: ${cause.message}` : failed, { cause }));
+    throw new TypeError(failed);
+  }
+}
+
+/**
+ * Stops what a page loads, and says where it is. Playwright itself has no way to stop a navigation, and Chromium lets
+ * nobody evaluate while one begins; so this works in Chromium alone. Elsewhere it fails, and the kit leaves the page.
+ */
+async function halt(page: PlaywrightPage): Promise<PageAnswer> {
+  const session = await page.context().newCDPSession(page);
+  try {
+    await session.send('Page.stopLoading');
+    // A document that is about to be shown is there once the page answers.
+    const answers = session.send('Runtime.evaluate', { expression: '0' });
+    await within(REST_MS, answers).catch(() => {});
+    const { currentIndex, entries } = await session.send('Page.getNavigationHistory');
+    return { kind: 'arrived', url: entries[currentIndex]?.url ?? '', title: '', status: 0 };
+  } finally {
+    session.detach().catch(() => {});
   }
 }
 

@@ -169,7 +169,7 @@ export function writeInputs(
   });
   if (isTool) {
     out.arrayOf(args?.length ?? 0);
-    for (const value of args ?? []) out.value(value, 'args');
+    for (const value of args ?? []) out.jsonValue(value, 'args');
   } else if (args !== undefined) out.value(args, 'execute.args');
 }
 

@@ -12,7 +12,7 @@ import contextlib
 import inspect
 import threading
 import weakref
-from collections.abc import Awaitable, Callable, Generator, Mapping
+from collections.abc import Awaitable, Callable, Generator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias, final
 
 from . import _isolane
@@ -123,6 +123,7 @@ class Door:
         sessions: HostSessions | None = None,
         nests: bool = False,
         parent: Door | None = None,
+        names: Mapping[str, Sequence[str]] | None = None,
     ) -> None:
         """Opens the system with that name.
 
@@ -135,12 +136,14 @@ class Door:
             nests: Whether a function of a system may wait for a call of this one, which needs
                 functions of that system again.
             parent: The system whose functions this one may call besides its own.
+            names: The names of arguments by methods, for errors.
         """
         if runtime is not None and not isinstance(runtime, Runtime):
             raise TypeError(f"runtime must be a Runtime, got {type(runtime).__name__}")
         self._as_error = as_error
         self._sessions = sessions
         self._nests, self._parent = nests, parent
+        self._names = names or {}
         # A page of the host's, whose loop a call that waits does not block.
         self.page: PageDriver | None = None if parent is None else parent.page
         # The runs that last as long as the system: functions among the options belong to the first.
@@ -227,7 +230,7 @@ class Door:
         future: asyncio.Future[Any] = loop.create_future()
 
         number = bridge.on_closed(lambda: finish(future, lambda: self._taken(answer)))
-        answer = self._native.answer(bridge.mailbox, number, method, args)
+        answer = self._begin_answer(bridge, number, method, args)
         future.add_done_callback(lambda future: answer.cancel() if future.cancelled() else None)
         return future
 
@@ -241,7 +244,7 @@ class Door:
         bridge = Bridge()
         arrived: list[None] = []
         number = bridge.on_closed(lambda: arrived.append(None))
-        answer = self._native.answer(bridge.mailbox, number, method, args)
+        answer = self._begin_answer(bridge, number, method, args)
         try:
             bridge.wait_until(lambda: bool(arrived))
         except BaseException:
@@ -249,6 +252,12 @@ class Door:
             answer.cancel()
             raise
         return self._taken(answer)
+
+    def _begin_answer(
+        self, bridge: Bridge, number: int, method: str, args: tuple[Any, ...]
+    ) -> _isolane.Answer:
+        names = self._names.get(method, ())
+        return self._native.answer(bridge.mailbox, number, method, args, names)
 
     def _taken(self, answer: _isolane.Answer) -> Any:
         is_value, value = answer.take()
@@ -265,7 +274,7 @@ class Door:
 
     def ask(self, method: str, *args: Any) -> Any:
         """The answer of a method that has it at once."""
-        return self._native.ask(self._run, method, args)
+        return self._native.ask(self._run, method, args, self._names.get(method, ()))
 
     @property
     def native(self) -> _isolane.System:

@@ -1,5 +1,6 @@
 """The native half: messages, requests and events of the core."""
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Literal, final
 
@@ -152,9 +153,14 @@ class System:
         self, mailbox: Mailbox, number: int, owner: Any, method: str, args: tuple[Any, ...]
     ) -> tuple[RunHandle, bool]: ...
     def answer(
-        self, mailbox: Mailbox, number: int, method: str, args: tuple[Any, ...]
+        self,
+        mailbox: Mailbox,
+        number: int,
+        method: str,
+        args: tuple[Any, ...],
+        names: Sequence[str],
     ) -> Answer: ...
-    def ask(self, owner: Any, method: str, args: tuple[Any, ...]) -> Any: ...
+    def ask(self, owner: Any, method: str, args: tuple[Any, ...], names: Sequence[str]) -> Any: ...
     def start(
         self,
         mailbox: Mailbox,

@@ -8,9 +8,14 @@ used on the thread that waits for the run, asynchronous ones on the loop of the 
 from __future__ import annotations
 
 import asyncio
+import collections
+import contextlib
 import inspect
+import logging
+import threading
+import time
 import weakref
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Generator
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from . import _isolane
@@ -22,6 +27,19 @@ if TYPE_CHECKING:
 
 # The kind of an answer, and its fields.
 _Answer: TypeAlias = tuple[str, dict[str, Any]]
+
+# The time between two looks at whether a command of a synchronous page is still awaited.
+_LOOK_S = 0.02
+
+# The longest wait for a page that was stopped, milliseconds. One that computes does not answer.
+_REST_MS = 250
+
+# Attributes of the tasks that are calls of synchronous Playwright, in its releases.
+_MARKS = ("__pw_caller_frame__", "__pw_stack__")
+
+_OTHER_THREAD = "the page is synchronous: use it on the thread of its Playwright"
+
+_log = logging.getLogger("isolane")
 
 # These two functions run in the page.
 
@@ -40,11 +58,12 @@ _READ = """(element, [property, mostUnits]) => {
 
 
 def kind_of_source(value: Any) -> str | None:
-    """The kind of a value: a page, a context, a function that gives one, or nothing of these."""
+    """The kind of a value: a page, a context, a browser, a function that gives a page, or nothing
+    of these."""
     if callable(getattr(value, "goto", None)):
         return "page"
     if callable(getattr(value, "new_page", None)):
-        return "context"
+        return "browser" if hasattr(value, "contexts") else "context"
     return "function" if callable(value) else None
 
 
@@ -58,6 +77,7 @@ class PageDriver:
         # The loop that a synchronous page runs for its calls: Playwright has it as the running one
         # of its thread at all times.
         self._loop: asyncio.AbstractEventLoop | None = None
+        self._thread: int | None = None
         if kind_of_source(source) != "function":
             self._learn_loop(source)
         self._numbers: weakref.WeakKeyDictionary[Bridge, int] = weakref.WeakKeyDictionary()
@@ -77,10 +97,16 @@ class PageDriver:
 
             number = self._numbers[bridge] = bridge.on_notice(notice)
         run.announce(bridge.mailbox, number)
-        if self._loop is not None and is_driven(bridge):
+        if is_driven(bridge) and self._may_be_here():
             # An earlier run, for which nothing waits any more, may have left a task: to leave the
-            # page.
+            # page, or a call that a cell did not await.
             self._serve(bridge)
+
+    def _may_be_here(self) -> bool:
+        """Whether a thread that waits for a run may use the page."""
+        if self._loop is not None:
+            return self._thread == threading.get_ident()
+        return self._found is None and not inspect.iscoroutinefunction(self._source)
 
     @property
     def loop(self) -> asyncio.AbstractEventLoop | None:
@@ -97,20 +123,23 @@ class PageDriver:
             if here is not None:
                 self._serve(here)
 
-        if self._loop is not None and is_driven(bridge):
+        if is_driven(bridge) and self._may_be_here():
             # As in `attach`.
             self._serve(bridge)
         return serve
 
     def _learn_loop(self, found: Any) -> None:
-        """Notes the loop of a page that is there, on its thread."""
+        """Notes the loop of a page that is there, and the thread that runs it."""
         if not _is_async(found):
-            self._loop = asyncio._get_running_loop()
+            loop = getattr(found, "_loop", None)
+            is_loop = isinstance(loop, asyncio.AbstractEventLoop)
+            self._loop = loop if is_loop else asyncio._get_running_loop()
+            self._thread = getattr(self._loop, "_thread_id", None)
 
     def _serve(self, bridge: Bridge) -> None:
         while (task := self._door.ask("page.next")) is not None:
             number, kind, timeout_ms, fields = task
-            work = self._answer(bridge, kind, timeout_ms, fields)
+            work = self._answer(bridge, number, kind, timeout_ms, fields)
             if is_driven(bridge):
                 answer: _Answer = "failed", {"text": "the page was interrupted"}
                 try:
@@ -135,17 +164,55 @@ class PageDriver:
         self._door.ask("page.answer", number, {"kind": kind, **fields})
 
     async def _answer(
-        self, bridge: Bridge, kind: str, timeout_ms: float, fields: dict[str, Any]
+        self, bridge: Bridge, number: int, kind: str, timeout_ms: float, fields: dict[str, Any]
     ) -> _Answer:
         try:
             page = await self._page(bridge)
-            return await _PERFORM[kind](page, timeout_ms, **fields)
+            if _is_async(page) or self._loop is None:
+                return await _PERFORM[kind](page, timeout_ms, **fields)
+            with self._bounded(self._loop, number, timeout_ms) as ends:
+                try:
+                    return await _PERFORM[kind](page, timeout_ms, **fields)
+                except asyncio.CancelledError:
+                    if not ends:
+                        raise
+                    return ends[0], {}
         except asyncio.CancelledError:
             raise
         except Exception as raised:
-            if type(raised).__name__ == "TimeoutError":
-                return "timeout", {}
-            return "failed", {"text": str(raised) or type(raised).__name__}
+            return _failure(raised)
+
+    @contextlib.contextmanager
+    def _bounded(
+        self, loop: asyncio.AbstractEventLoop, number: int, timeout_ms: float
+    ) -> Generator[list[str]]:
+        """Ends the calls of a synchronous page when their time is over, or nobody awaits the
+        command any more. Gives the kind of the answer then. Playwright's loop runs only during such
+        a call, and has it as a task."""
+        ends: list[str] = []
+        others = asyncio.all_tasks(loop)
+        deadline = time.monotonic() + timeout_ms / 1e3
+
+        def look() -> None:
+            looks.append(loop.call_later(_LOOK_S, look))
+            if not ends and time.monotonic() >= deadline:
+                ends.append("timeout")
+            if not ends and not self._door.ask("page.is_awaited", number):
+                ends.append("failed")
+            if ends:
+                # Again and again: a command may have several calls.
+                new = asyncio.all_tasks(loop) - others
+                # Others belong to events of the page.
+                calls = {task for task in new if any(hasattr(task, mark) for mark in _MARKS)}
+                for task in calls or new:
+                    task.cancel()
+
+        # The last one is to come.
+        looks = collections.deque([loop.call_later(_LOOK_S, look)], maxlen=1)
+        try:
+            yield ends
+        finally:
+            looks.pop().cancel()
 
     async def _page(self, bridge: Bridge) -> Any:
         """The page: that of the host, of a context the newest one. A new one if there is none any
@@ -154,11 +221,16 @@ class PageDriver:
             self._found = await self._find(bridge)
             if self._loop is None:
                 self._learn_loop(self._found)
+                if self._loop is not None:
+                    # Until the end of this command.
+                    asyncio._set_running_loop(self._loop)
         found = self._found
         if _is_async(found) and is_driven(bridge):
             raise TypeError("the page is asynchronous: await run_tool, not run_tool_sync")
         if not _is_async(found) and not is_driven(bridge):
             raise TypeError("the page is synchronous: call run_tool_sync, not run_tool")
+        if self._thread not in (None, threading.get_ident()):
+            raise TypeError(_OTHER_THREAD)
         if kind_of_source(found) == "context":
             pages = [page for page in found.pages if not page.is_closed()]
             return pages[-1] if pages else await _done(found.new_page())
@@ -177,7 +249,12 @@ class PageDriver:
             return self._source
         door, is_waiting = self._door, is_driven(bridge)
         proxy = door.wait_for_answer("proxy") if is_waiting else await door.answer("proxy")
-        found = await _done(self._source(proxy))
+        try:
+            found = await _done(self._source(proxy))
+        except Exception as raised:
+            # It is the host's affair, and may have paths.
+            _log.error("the function of the option browser failed", exc_info=raised)
+            raise TypeError("the function of the option browser failed") from None
         if kind_of_source(found) in ("page", "context"):
             return found
         message = "the function of the option browser must give a page or a context of Playwright"
@@ -186,7 +263,7 @@ class PageDriver:
 
 async def _navigate(page: Any, timeout: float, url: str, wait_until: str) -> _Answer:
     response = await _done(page.goto(url, wait_until=wait_until, timeout=timeout))
-    title = await _evaluated(page, timeout, "document.title")
+    title = await _done(page.evaluate("document.title"))
     status = 0 if response is None else response.status
     return "arrived", {"url": page.url, "title": title, "status": status}
 
@@ -222,8 +299,26 @@ async def _read(
     return ("text", {"text": text}) if isinstance(text, str) else ("tooLarge", {})
 
 
-async def _evaluate(page: Any, timeout: float, expression: str) -> _Answer:
-    return "text", {"text": str(await _evaluated(page, timeout, expression))}
+async def _evaluate(page: Any, _: float, expression: str) -> _Answer:
+    return "text", {"text": str(await _done(page.evaluate(expression)))}
+
+
+async def _halt(page: Any, _: float) -> _Answer:
+    """Stops what a page loads, and says where it is. Playwright itself has no way to stop a
+    navigation, and Chromium lets nobody evaluate while one begins; so this works in Chromium alone.
+    Elsewhere it fails, and the kit leaves the page."""
+    session = await _done(page.context.new_cdp_session(page))
+    try:
+        await _done(session.send("Page.stopLoading"))
+        # A document that is about to be shown is there once the page answers.
+        with contextlib.suppress(Exception):
+            await _done(page.wait_for_function("true", timeout=_REST_MS))
+        history = await _done(session.send("Page.getNavigationHistory"))
+    finally:
+        with contextlib.suppress(Exception):
+            await _done(session.detach())
+    url = history["entries"][history["currentIndex"]]["url"]
+    return "arrived", {"url": url, "title": "", "status": 0}
 
 
 async def _close(page: Any, _: float) -> _Answer:
@@ -238,6 +333,7 @@ _PERFORM: dict[str, Callable[..., Awaitable[_Answer]]] = {
     "type": _type,
     "read": _read,
     "evaluate": _evaluate,
+    "halt": _halt,
     "close": _close,
 }
 
@@ -247,18 +343,19 @@ def _is_async(found: Any) -> bool:
     return inspect.iscoroutinefunction(call)
 
 
+def _failure(raised: Exception) -> _Answer:
+    kind = type(raised)
+    if kind.__name__ == "TimeoutError":
+        return "timeout", {}
+    if kind.__module__.partition(".")[0] == "greenlet":
+        # Its greenlets belong to one thread.
+        return "failed", {"text": _OTHER_THREAD}
+    return "failed", {"text": str(raised) or kind.__name__}
+
+
 async def _done(given: Any) -> Any:
     """The value of a call: that of an asynchronous page is awaited."""
     return await given if inspect.isawaitable(given) else given
-
-
-async def _evaluated(page: Any, timeout: float, expression: str) -> Any:
-    """The value of an expression. The caller of an asynchronous page has a time limit. Of a
-    synchronous one only waiting has one: for a list, which is there as soon as the value is."""
-    if _is_async(page):
-        return await page.evaluate(expression)
-    listed = f"(async () => [await ({expression})])()"
-    return page.wait_for_function(listed, timeout=timeout).json_value()[0]
 
 
 def _finish(work: Any, loop: asyncio.AbstractEventLoop | None) -> _Answer:

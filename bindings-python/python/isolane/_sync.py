@@ -9,8 +9,10 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import sys
 import threading
 from collections.abc import Generator
+from types import FrameType
 from typing import TYPE_CHECKING
 
 from ._bridge import Bridge
@@ -24,6 +26,8 @@ if TYPE_CHECKING:
 # Python misses a signal that comes just before a loop goes to sleep, until the loop wakes.
 SIGNAL_CHECK_S = 0.05
 
+_RUN_FOREVER = asyncio.BaseEventLoop.run_forever.__code__
+
 # Loops that `run_code_sync` made and runs at this moment.
 _driven: set[asyncio.AbstractEventLoop] = set()
 
@@ -33,8 +37,9 @@ def outside_of_loops(
     blocking: str = "run_code_sync", other: str = "run_code", page: PageDriver | None = None
 ) -> Generator[None]:
     """Refuses to block a loop that is running on this thread. The error names the function that
-    blocks, and the other one to await. The loop of a synchronous `page` is not blocked: only calls
-    of its functions run it.
+    blocks, and the other one to await. The loop of synchronous Playwright is not blocked: only
+    calls of its functions run it, on a greenlet of its own. The function of a `page` may start
+    Playwright meanwhile.
 
     A host function of an outer `run_code_sync` may call it again: nothing else waits for that
     outer loop.
@@ -47,8 +52,8 @@ def outside_of_loops(
             asyncio._set_running_loop(page.loop)
         return
     is_of_page = page is not None and page.loop is running
-    is_driven = running in _driven and asyncio.current_task(running) is None
-    if not (is_of_page or is_driven):
+    is_idle = asyncio.current_task(running) is None
+    if not (is_of_page or (is_idle and (running in _driven or _is_elsewhere(running)))):
         raise RuntimeError(
             f"{blocking} cannot be called while an event loop is running on this thread: "
             f"await {other} instead"
@@ -58,6 +63,18 @@ def outside_of_loops(
         yield
     finally:
         asyncio._set_running_loop(running)
+
+
+def _is_elsewhere(loop: asyncio.AbstractEventLoop) -> bool:
+    """Whether a loop runs on another greenlet of this thread: no frame below this one runs it."""
+    if not isinstance(loop, asyncio.BaseEventLoop):
+        return False
+    frame: FrameType | None = sys._getframe()
+    while frame is not None:
+        if frame.f_code is _RUN_FOREVER and frame.f_locals.get("self") is loop:
+            return False
+        frame = frame.f_back
+    return True
 
 
 def is_driven(bridge: Bridge) -> bool:

@@ -87,6 +87,9 @@ class KitError(Exception):
         self.column = column
         """From 1, in UTF-16 code units."""
 
+    # A host function that raises it throws an error of that name and message into the sandbox.
+    _is_named = True
+
     def __str__(self) -> str:
         return f"{self.name}: {self.message}"
 
@@ -129,6 +132,22 @@ class Library(LibrarySummary):
     """A library."""
 
     source: str
+
+
+_NAMES = {
+    "state.get": ("key",),
+    "state.set": ("key", "value"),
+    "state.delete": ("key",),
+    "state.keys": ("prefix",),
+    "db.sql": ("sql", "params"),
+    "db.batch": ("statements",),
+    "libraries.create": ("name", "source", "options"),
+    "libraries.update": ("name", "source", "options"),
+    "libraries.delete": ("name",),
+    "libraries.get": ("name",),
+    "secrets.set": ("name", "secret"),
+    "secrets.delete": ("name",),
+}
 
 
 class _Side:
@@ -427,7 +446,7 @@ class Kit(Closing):
         source = None
         if browser is not None:
             source, options["browser"] = _read_browser(browser)
-        door = Door("kit", options, runtime, _error_of)
+        door = Door("kit", options, runtime, _error_of, names=_NAMES)
         if source is not None:
             door.page = PageDriver(source, door)
         self._door = door
@@ -574,23 +593,36 @@ def _error_of(thrown: Any) -> BaseException:
             return KitError(**thrown)
 
 
-def _read_browser(given: Any) -> tuple[Any, dict[str, Any]]:
+def _read_browser(given: Any) -> tuple[Any, Any]:
     """The page of the option `browser`, and its other options."""
     expected = "a page or a context of Playwright, or a function that gives one"
+    _refuse_browser(given, "browser")
     if kind_of_source(given) is not None:
         return given, {}
     if not isinstance(given, Mapping):
-        raise TypeError(f"browser must be {expected}, got {type(given).__name__}")
+        # The native side refuses it.
+        return None, given
     options = dict(given)
     found = {name: options.pop(name) for name in ("page", "context") if name in options}
     if len(found) == 2:
         raise TypeError("browser has both page and context; give one of them")
     for name, source in found.items():
+        _refuse_browser(source, f"browser.{name}")
         if kind_of_source(source) not in (name, "function"):
             expected = f"a {name} of Playwright, or a function that gives one"
-            raise TypeError(f"browser.{name} must be {expected}, got {type(source).__name__}")
+            got = "nothing" if source is None else f"an instance of {type(source).__name__}"
+            raise TypeError(f"browser.{name} must be {expected}, got {got}")
         return source, options
-    raise TypeError(f"browser must be {expected}, got {type(given).__name__}")
+    raise TypeError(f"browser must be {expected}, got an object")
+
+
+def _refuse_browser(given: Any, name: str) -> None:
+    """Refuses a browser, which looks like a context: it has no page that code and host share."""
+    if kind_of_source(given) == "browser":
+        raise TypeError(
+            f"{name} must be a page or a context, got a Browser of Playwright: give one of its"
+            " contexts, or a function"
+        )
 
 
 def _given(params: Params) -> tuple[Any, ...]:

@@ -654,6 +654,12 @@ fn describe<'py>(
         let message = exception.getattr("message")?.str()?;
         return Ok((ErrorClass::from_byte(class), name, message));
     }
+    // An error of a system has the name and the message that code would see.
+    let is_named = exception.getattr_opt("_is_named").unwrap_or(None);
+    if is_named.is_some_and(|is_named| is_named.is_truthy().unwrap_or(false)) {
+        let name = exception.getattr("name")?.str()?.to_string_lossy().into_owned();
+        return Ok((ErrorClass::Error, name, exception.getattr("message")?.str()?));
+    }
     let class = if exception.is_instance_of::<PyTypeError>() {
         ErrorClass::TypeError
     } else if exception.is_instance_of::<PySyntaxError>() {

@@ -21,7 +21,10 @@ use isolane::{
     SourceText, Value, inspect_marked,
     value::{ErrorClass, Writer},
 };
-use pyo3::{prelude::*, types::PyString};
+use pyo3::{
+    prelude::*,
+    types::{PyString, PyTuple},
+};
 
 use crate::options::read_limit;
 
@@ -44,6 +47,22 @@ pub(crate) fn write(
 ) -> PyResult<Value> {
     let mut encoder = Encoder::new(functions, owner);
     encoder.value(value, root)?;
+    Ok(encoder.finish())
+}
+
+/// Writes arguments as one array, each with its own name as its path.
+pub(crate) fn write_named(
+    args: &Bound<'_, PyTuple>,
+    names: Vec<String>,
+    owner: &Bound<'_, PyAny>,
+) -> PyResult<Value> {
+    let (functions, mut names) = (Functions::default(), names.into_iter());
+    let mut encoder = Encoder::new(&functions, owner);
+    encoder.array_of(args.len());
+    for (index, argument) in args.iter().enumerate() {
+        let position = || format!("args[{index}]");
+        encoder.value(&argument, &names.next().unwrap_or_else(position))?;
+    }
     Ok(encoder.finish())
 }
 

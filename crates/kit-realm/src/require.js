@@ -1,4 +1,5 @@
-// Libraries. In: the native `library(name)`, which gives `{ source, language }`, and `host.compile`. Out: `require`,
+// Libraries. In: the native `library(name, refusal?)`, which gives `{ source, language }` or throws the refusal, so that
+// the calls of the run have it; and `host.compile`. Out: `require`,
 // which runs a library at its first use and keeps what it exports, unless it throws. In a session it runs anew when its
 // text, or one that it requires, has been updated.
 
@@ -19,10 +20,10 @@ const chain = (from, last) => {
 
 const checkPlace = (name) => {
   for (let at = 0; at < running.length; at += 1) {
-    if (running[at] === name) throw namedError('RequireError', join('libraries require each other: ', chain(at, name)));
+    if (running[at] === name) natives.library(name, join('libraries require each other: ', chain(at, name)));
   }
   if (running.length >= config.maxDepth) {
-    throw namedError('RequireError', join('libraries nest deeper than ', config.maxDepth, ': ', chain(0, name)));
+    natives.library(name, join('libraries nest deeper than ', config.maxDepth, ': ', chain(0, name)));
   }
 };
 

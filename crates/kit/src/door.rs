@@ -98,15 +98,19 @@ impl System for Door {
                 task.map_or_else(|| given(&Given::Null), |task| self.written_task(task))
             }
             "page.answer" => {
-                if let Given::Number(number) = next() {
-                    #[expect(
-                        clippy::cast_possible_truncation,
-                        clippy::cast_sign_loss,
-                        reason = "a number that the face got"
-                    )]
-                    self.page.answer(number as u32, read_answer(&next()));
+                if let Some(number) = task_number(&next()) {
+                    self.page.answer(number, read_answer(&next()));
                 }
                 Value::undefined()
+            }
+            // Whether the run of a command waits for it, or will: a page that blocks a thread is given up otherwise.
+            "page.is_awaited" => {
+                let run = task_number(&next()).and_then(|number| self.page.run_of(number));
+                let is_lost = |run: &NativeRun| {
+                    run.is_over()
+                        || run.interception().and_then(KitRun::of).is_some_and(|run| run.is_lost())
+                };
+                given(&Given::Bool(run.is_some_and(|run| !is_lost(&run))))
             }
             _ => return Err(no_method(method)),
         })
@@ -120,9 +124,7 @@ impl System for Door {
                 return self.call(method, given, caller);
             }
             "describe" => {
-                if self.kit.is_closed() {
-                    return Err(self.refusal(Error::new(ErrorKind::Type, "the kit is closed")));
-                }
+                self.kit.check_open().map_err(|error| self.refusal(error))?;
                 let kit = self.kit.clone();
                 Box::pin(async move { kit.describe().await.map(|text| given(&Given::Text(text))) })
             }
@@ -179,12 +181,13 @@ impl Door {
     fn refusal(&self, error: Error) -> Error {
         match self.spelling {
             Spelling::Camel => error,
+            Spelling::Snake if error.kind() == ErrorKind::Unavailable => error,
             Spelling::Snake => Error::new(ErrorKind::Unavailable, error.message()),
         }
     }
 
     fn refusal_of_start(&self, error: Error) -> Error {
-        if self.kit.is_closed() { self.refusal(error) } else { error }
+        if self.kit.check_open().is_err() { self.refusal(error) } else { error }
     }
 
     /// A command with its number, its kind, its time in milliseconds, and what its kind has.
@@ -227,6 +230,7 @@ impl Door {
             Command::Evaluate { expression } => {
                 ("evaluate", vec![("expression", text(expression))])
             }
+            Command::Halt => ("halt", Vec::new()),
             Command::Close => ("close", Vec::new()),
         };
         let fields = fields.into_iter().map(|(name, field)| (spelled(name, self.spelling), field));
@@ -238,6 +242,16 @@ impl Door {
             Given::Object(fields.collect()),
         ]))
     }
+}
+
+/// The number of a command, as the face got it.
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "a number that the face got"
+)]
+fn task_number(given: &Given) -> Option<u32> {
+    if let Given::Number(number) = given { Some(*number as u32) } else { None }
 }
 
 /// The answer of a face to a command.

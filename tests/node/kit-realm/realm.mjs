@@ -124,7 +124,8 @@ export const openRealm = (given = {}) => {
       return answer(given.fetch ?? (() => new Promise(() => {})))(request);
     },
     abort: (id) => seen.aborted.push(id),
-    library: (name) => {
+    library: (name, refusal) => {
+      if (refusal !== undefined) throw named('RequireError', refusal);
       if (!Object.hasOwn(libraries, name)) throw named('RequireError', `Cannot find library '${name}'`);
       return { source: libraries[name], language: 'javascript' };
     },

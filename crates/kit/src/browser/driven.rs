@@ -17,6 +17,7 @@ use tokio::{
 };
 
 use super::{Answer, Browser, Command, Failure, Performed};
+use crate::kit::KitRun;
 
 /// The time that the thread of the page has beyond that of the command, to say that its time is over.
 const GRACE: Duration = Duration::from_secs(1);
@@ -46,7 +47,13 @@ struct Desk {
     last: u32,
     /// Commands that nobody has taken.
     waiting: VecDeque<Task>,
-    answers: HashMap<u32, oneshot::Sender<Result<Answer, Failure>>>,
+    answers: HashMap<u32, Awaited>,
+}
+
+/// A command whose answer is awaited.
+struct Awaited {
+    sender: oneshot::Sender<Result<Answer, Failure>>,
+    run: NativeRun,
 }
 
 impl DrivenBrowser {
@@ -61,12 +68,17 @@ impl DrivenBrowser {
         locked(&self.desk).waiting.pop_front()
     }
 
+    /// The run of a command that was taken and is not answered.
+    pub(crate) fn run_of(&self, number: u32) -> Option<NativeRun> {
+        locked(&self.desk).answers.get(&number).map(|awaited| awaited.run.clone())
+    }
+
     /// Answers a command. An answer that nobody waits for is dropped.
     pub fn answer(&self, number: u32, answer: Result<Answer, Failure>) {
         let waits = locked(&self.desk).answers.remove(&number);
         if let Some(waits) = waits {
             // The run may have given it up in this moment.
-            let _ = waits.send(answer);
+            let _ = waits.sender.send(answer);
         }
     }
 }
@@ -78,8 +90,9 @@ impl Browser for DrivenBrowser {
             let mut desk = locked(&self.desk);
             desk.last = desk.last.wrapping_add(1);
             let number = desk.last;
-            desk.waiting.push_back(Task { number, command, timeout: time });
-            desk.answers.insert(number, sender);
+            let timeout = time_of(run).map_or(time, |left| left.min(time));
+            desk.waiting.push_back(Task { number, command, timeout });
+            desk.answers.insert(number, Awaited { sender, run: run.clone() });
             number
         };
         (self.announce)(run);
@@ -105,6 +118,15 @@ impl Browser for DrivenBrowser {
                 .map_or(Err(Failure::Timeout), |answered| answered.unwrap_or_else(|_| Err(gone())))
         })
     }
+}
+
+/// The time that the run has left, if it is known: a library that cannot be interrupted must not go on after that.
+fn time_of(run: &NativeRun) -> Option<Duration> {
+    // A page is left after the end of its run, too.
+    if run.is_over() {
+        return None;
+    }
+    run.interception().and_then(KitRun::of)?.time_left()
 }
 
 /// Forgets a command that nobody has taken; says whether there was one.

@@ -5,7 +5,7 @@
 
 use std::{
     fmt,
-    sync::{Arc, Mutex, PoisonError},
+    sync::{Arc, Mutex, PoisonError, atomic::Ordering},
     time::{Duration, Instant, SystemTime},
 };
 
@@ -28,7 +28,7 @@ use crate::{
 /// The longest time limit: a year.
 const LONGEST_TIMEOUT_MS: u64 = 365 * 24 * 3_600_000;
 
-/// The time that a page has to be left.
+/// The time that a page has to stop, and then to be left.
 const LEAVE: Duration = Duration::from_secs(5);
 
 /// The most bytes of a summary.
@@ -210,7 +210,12 @@ impl Inner {
         if let Request::Navigate(url, _) = &request {
             judge(&self.options, url).await?;
         }
-        let turn = Turn { page: Arc::clone(&self.turn).lock_owned().await, run };
+        let mut turn = Turn { page: Arc::clone(&self.turn).lock_owned().await, run };
+        let goes = matches!(request, Request::Navigate(..) | Request::Plain(Command::Close));
+        if !goes && self.is_unjudged.load(Ordering::Acquire) {
+            // A page that could not be left is left now, or shows nothing.
+            turn = self.halt(turn).await?;
+        }
         match request {
             Request::Navigate(url, wait_until) => {
                 self.navigate(turn, url, wait_until, deadline).await
@@ -240,6 +245,7 @@ impl Inner {
     ) -> Result<Answer, Fault> {
         let inner = Arc::clone(self);
         let navigated = tokio::spawn(async move {
+            inner.is_unjudged.store(true, Ordering::Release);
             let command = Command::Navigate { url: url.into(), wait_until };
             let (turn, answer) = inner.try_step(turn, command, deadline).await?;
             let answer = match answer {
@@ -250,7 +256,10 @@ impl Inner {
                 }
             };
             let Answer::Arrived { url, .. } = &answer else { return Ok(answer) };
-            let Some(refused) = inner.refusal(url) else { return Ok(answer) };
+            let Some(refused) = inner.refusal(url) else {
+                inner.is_unjudged.store(false, Ordering::Release);
+                return Ok(answer);
+            };
             inner.leave(turn).await?;
             Err(Fault::Error(refused))
         });
@@ -266,21 +275,28 @@ impl Inner {
         }
     }
 
-    /// Stops a navigation that has failed, and leaves the page where that has come to, if it may not be shown or does not
-    /// tell.
-    async fn halt(&self, turn: Turn) -> Result<(), Fault> {
-        let ask = Command::Evaluate { expression: script::HALT.to_owned() };
-        let (turn, place) = self.try_step(turn, ask, Instant::now() + LEAVE).await?;
-        match place {
-            Ok(Answer::Text(url)) if self.refusal(&url).is_none() => Ok(()),
-            _ => self.leave(turn).await,
+    /// Stops a navigation that has failed. The page stays where that has come to, or where it was before; one that may
+    /// not be shown there, or cannot be stopped, is left.
+    async fn halt(&self, turn: Turn) -> Result<Turn, Fault> {
+        let (turn, place) = self.try_step(turn, Command::Halt, Instant::now() + LEAVE).await?;
+        let stays = match place {
+            Ok(Answer::Nothing) => true,
+            Ok(Answer::Arrived { url, .. }) => self.refusal(&url).is_none(),
+            _ => false,
+        };
+        if stays {
+            self.is_unjudged.store(false, Ordering::Release);
+            return Ok(turn);
         }
+        self.leave(turn).await
     }
 
-    async fn leave(&self, turn: Turn) -> Result<(), Fault> {
+    async fn leave(&self, turn: Turn) -> Result<Turn, Fault> {
         let blank = "about:blank".to_owned();
         let leave = Command::Navigate { url: blank, wait_until: WaitUntil::Load };
-        self.step(turn, leave, Instant::now() + LEAVE).await.map(drop)
+        let (turn, _) = self.step(turn, leave, Instant::now() + LEAVE).await?;
+        self.is_unjudged.store(false, Ordering::Release);
+        Ok(turn)
     }
 
     async fn step(

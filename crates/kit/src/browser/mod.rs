@@ -13,7 +13,13 @@ mod judge;
 mod request;
 mod script;
 
-use std::{fmt, future::Future, pin::Pin, sync::Arc, time::Duration};
+use std::{
+    fmt,
+    future::Future,
+    pin::Pin,
+    sync::{Arc, atomic::AtomicBool},
+    time::Duration,
+};
 
 use isolane::NativeRun;
 use tokio::sync::Mutex;
@@ -89,6 +95,9 @@ pub enum Command {
         /// The expression.
         expression: String,
     },
+    /// Stops what the page loads, at once. Gives [`Answer::Arrived`] with the URL where the page is, without a title and a
+    /// status; [`Answer::Nothing`] if there is no page. An adapter that cannot stop a page fails: the page is left then.
+    Halt,
     /// Closes the page. Gives [`Answer::Nothing`].
     Close,
 }
@@ -230,13 +239,16 @@ struct Inner {
     secrets: Arc<Secrets>,
     /// Held by the call that uses the page.
     turn: Arc<Mutex<()>>,
+    /// Whether the page may be where code may not go: a navigation has begun, and nobody has judged its end.
+    is_unjudged: AtomicBool,
 }
 
 impl Page {
     /// A page with these rules, for a kit with these secrets.
     #[must_use]
     pub fn new(browser: Arc<dyn Browser>, options: BrowserOptions, secrets: Arc<Secrets>) -> Self {
-        Self(Arc::new(Inner { browser, options, secrets, turn: Arc::default() }))
+        let (turn, is_unjudged) = (Arc::default(), AtomicBool::new(false));
+        Self(Arc::new(Inner { browser, options, secrets, turn, is_unjudged }))
     }
 }
 

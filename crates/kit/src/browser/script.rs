@@ -9,9 +9,6 @@ use serde::Deserialize;
 /// [`Outcome`].
 const WRITER: &str = include_str!("script.js");
 
-/// An expression that stops what the page loads, and gives the URL where it is. Pages cannot replace `location`.
-pub(super) const HALT: &str = "(() => { try { stop(); } catch {} return location.href; })()";
-
 /// The outcome of an evaluation.
 #[derive(Debug, Default, Deserialize, PartialEq, Eq)]
 #[serde(default)]

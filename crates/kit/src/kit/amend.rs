@@ -70,12 +70,14 @@ impl Kit {
     pub fn session_request(&self, mut request: SessionRequest) -> Result<SessionRequest, Error> {
         let inner = &self.inner;
         inner.open()?;
+        check_globals(&inner.code_names.properties, &request.globals)?;
         let (inputs, blobs) = std::mem::take(&mut request.inputs).into_parts();
         let input = |writer: &mut Writer| inner.write_input(writer, true);
         request.inputs = with_input(&inputs, blobs, input, false).map_err(|_| malformed())?;
         request.native.extend(&inner.functions);
         request.memory_limit_bytes.get_or_insert(number(inner.options.memory_limit_bytes));
-        let session = SessionState::new(inner, inner.code_names.names.clone());
+        let ExtensionRequest { names, properties } = &*inner.code_names;
+        let session = SessionState::new(inner, names.iter().chain(properties).cloned().collect());
         request.interceptor = Some(Arc::new(session) as Arc<dyn SessionInterceptor>);
         request.extension = Some(Arc::clone(&inner.code_names));
         Ok(request)
@@ -89,6 +91,7 @@ impl Kit {
     ) -> Result<(Request, KitRun), Error> {
         let inner = &self.inner;
         inner.open()?;
+        check_globals(&inner.code_names.properties, &request.globals)?;
         let (inputs, blobs) = std::mem::take(&mut request.inputs).into_parts();
         let input = |writer: &mut Writer| inner.write_input(writer, false);
         request.inputs = with_input(&inputs, blobs, input, has_args).map_err(|_| malformed())?;
@@ -208,9 +211,13 @@ fn argument_count(request: &Request) -> Result<u32, Error> {
 
 /// Refuses names of the kit among those of an update.
 pub(super) fn check_update(names: &[String], update: &UpdateRequest) -> Result<(), Error> {
-    let taken =
-        update.globals.iter().chain(&update.removed_globals).find(|name| names.contains(*name));
-    match taken {
+    check_globals(names, &update.globals)?;
+    check_globals(names, &update.removed_globals)
+}
+
+/// Refuses names of the kit among the caller's. The core itself refuses those that are globals of a run.
+fn check_globals(names: &[String], globals: &[String]) -> Result<(), Error> {
+    match globals.iter().find(|name| names.contains(name)) {
         Some(name) => Err(misuse(format!("globals.{name}: this name is taken already"))),
         None => Ok(()),
     }

@@ -86,8 +86,7 @@ impl Kit {
         let secrets = self.secrets()?;
         let shown: String = name.chars().take(100).collect();
         check_texts(secret, &format!("secrets.{shown}"))?;
-        let plain = Plain::read(secret).map_err(|_| misuse("a secret must be plain data"))?;
-        secrets.set(name, read_secret(name, plain)?)
+        secrets.set(name, read_secret(name, Plain::read(secret)?)?)
     }
 }
 
@@ -170,8 +169,9 @@ impl LibraryArguments {
     /// # Errors
     /// Misuse: an argument of the wrong type, or an option that there is not.
     fn read(args: &Value) -> Result<Self, Error> {
-        let plain = Plain::read(args).map_err(|_| misuse("a library takes plain data"))?;
-        let Plain::List(list) = plain else { return Err(misuse("a library takes arguments")) };
+        let Plain::List(list) = Plain::read(args)? else {
+            return Err(misuse("a library takes arguments"));
+        };
         let mut list = list.into_iter();
         let mut next = || list.next().unwrap_or(Plain::Nothing);
         let (name, source, options) = (next(), next(), next());

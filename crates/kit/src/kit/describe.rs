@@ -139,17 +139,18 @@ declare class DOMException extends Error {
 
 impl Kit {
     /// The declarations that code sees, in TypeScript, for a prompt: the functions with their limits, the names of secrets, and the
-    /// libraries with their descriptions.
+    /// libraries with their descriptions. Without values of secrets.
     ///
     /// # Errors
     /// The libraries cannot be read in time, or the kit is closed.
     pub async fn describe(&self) -> Result<String, CallError> {
+        self.check_open()?;
         let libraries = match self.libraries() {
             Ok(libraries) => libraries.list().await?,
-            Err(_) if !self.inner.live.is_closed() => Vec::new(),
-            Err(error) => return Err(error.into()),
+            Err(_) => Vec::new(),
         };
-        Ok(describe(&self.inner, &libraries))
+        let described = describe(&self.inner, &libraries);
+        Ok(self.inner.secrets.snapshot().outputs.text(&described).into_owned())
     }
 }
 

@@ -31,6 +31,11 @@ impl CallError {
     /// The error of a library whose source is wrong.
     pub(super) fn of_source(error: ExecutionError) -> Self {
         let ExecutionError { message, filename, line, column, .. } = error;
+        // The place is in the text, too: an error that a host function throws has no more when it reaches code.
+        let message = match (&filename, line, column) {
+            (Some(file), Some(line), Some(column)) => format!("{message} ({file}:{line}:{column})"),
+            _ => message,
+        };
         Self { filename, line, column, ..Self::new("LibraryError", message) }
     }
 

@@ -1,7 +1,8 @@
 //! Calls whose records wait for a later cell.
 //!
 //! In: the cells of a session that are over. Out: the records of their calls, each once, in the result of a cell. A call
-//! that a cell did not await is told when it has ended; one that the host made between cells has no result of its own.
+//! that a cell did not await is told when it has ended; one that the host made between cells has no result of its own. The
+//! commands of such calls for a page are announced to the caller of the newest cell.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -13,7 +14,13 @@ use super::{
 /// The calls of a session whose records nobody has been told: they had no answer when their cell was over, or their cell
 /// had no result.
 #[derive(Default)]
-pub(super) struct Left(Mutex<Untold>);
+pub(super) struct Left {
+    untold: Mutex<Untold>,
+    /// Announces commands for the page to the caller of the newest cell.
+    newest: Mutex<Option<Announcer>>,
+}
+
+type Announcer = Arc<dyn Fn() + Send + Sync>;
 
 #[derive(Default)]
 struct Untold {
@@ -62,7 +69,17 @@ impl Left {
         })
     }
 
+    /// The announcer of the newest cell that has one.
+    pub(super) fn newest(&self) -> Option<Announcer> {
+        self.newest.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    pub(super) fn set_newest(&self, announce: Announcer) {
+        let before = self.newest.lock().unwrap_or_else(PoisonError::into_inner).replace(announce);
+        drop(before);
+    }
+
     fn locked<T>(&self, act: impl FnOnce(&mut Untold) -> T) -> T {
-        act(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
+        act(&mut self.untold.lock().unwrap_or_else(PoisonError::into_inner))
     }
 }

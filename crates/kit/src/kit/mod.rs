@@ -98,6 +98,8 @@ impl Drop for Owner {
 
 /// A kit, without its owner.
 struct Inner {
+    /// The process that opened the kit: a forked child has none of its threads.
+    process: u32,
     /// Without secrets and what else is below.
     options: KitOptions,
     secrets: Arc<Secrets>,
@@ -154,6 +156,7 @@ impl Kit {
             Page::new(Arc::clone(&settings.browser), browser.clone(), Arc::clone(&secrets))
         });
         let mut inner = Inner {
+            process: isolane::process_id(),
             options,
             secrets,
             store,
@@ -195,6 +198,11 @@ impl Kit {
         self.inner.live.is_closed()
     }
 
+    /// Whether runs may start, and the host may use the kit.
+    pub(crate) fn check_open(&self) -> Result<(), Error> {
+        self.inner.open()
+    }
+
     /// Closes the kit: new runs are refused, live ones are terminated (`kit closed`), sessions and files are closed.
     /// Returns at once. May be called again.
     pub fn close(&self) {
@@ -211,7 +219,8 @@ impl fmt::Debug for Kit {
 
 impl Inner {
     fn close(&self) {
-        if !self.live.close() {
+        // A child has its parent's kit as it was when it was forked: any lock may be held.
+        if self.is_of_parent() || !self.live.close() {
             return;
         }
         self.store.iter().for_each(Store::close);
@@ -220,8 +229,17 @@ impl Inner {
         self.proxy.get().into_iter().for_each(Proxy::close);
     }
 
+    fn is_of_parent(&self) -> bool {
+        self.process != isolane::process_id()
+    }
+
     /// Whether it may be used.
     fn open(&self) -> Result<(), Error> {
+        if self.is_of_parent() {
+            let why = "the kit was opened before this process was forked, which kits do not survive: \
+                       open a new one";
+            return Err(Error::new(ErrorKind::Unavailable, why));
+        }
         if self.live.is_closed() {
             return Err(Error::new(ErrorKind::Type, "the kit is closed"));
         }

@@ -8,10 +8,7 @@ use isolane::{
     Error, ErrorKind, Value,
     value::{Event, Str},
 };
-use serde::{
-    Deserialize, Deserializer,
-    de::{MapAccess, SeqAccess, Visitor},
-};
+use isolane_door::Given;
 
 use crate::{
     message_walk::{Node, Place, Visit, Walk},
@@ -87,18 +84,36 @@ pub(in crate::kit) enum Plain {
     Bool(bool),
     Number(f64),
     Text(String),
-    Bytes,
     List(Vec<Plain>),
     Object(Vec<(String, Plain)>),
+    /// Another kind of value, with its name, such as `a Set`.
+    Other(&'static str),
 }
 
 impl Plain {
-    /// Reads a message.
+    /// Reads a message. Values that are no data, such as functions, are of another kind.
     ///
     /// # Errors
-    /// It has values that are no data, such as functions.
+    /// It nests too deeply, or is too large.
     pub(in crate::kit) fn read(message: &Value) -> Result<Self, Error> {
-        message.deserialize()
+        Given::read(message, None).map(Self::of)
+    }
+
+    fn of(given: Given) -> Self {
+        match given {
+            Given::Undefined | Given::Null => Self::Nothing,
+            Given::Bool(value) => Self::Bool(value),
+            Given::Number(value) => Self::Number(value),
+            // One that is rounded is out of range.
+            Given::BigInt(digits) => Self::Number(digits.parse().unwrap_or(f64::NAN)),
+            Given::Text(text) | Given::Torn(text) => Self::Text(text),
+            Given::List(items) => Self::List(items.into_iter().map(Self::of).collect()),
+            Given::Object(entries) => {
+                let entries = entries.into_iter().map(|(name, value)| (name, Self::of(value)));
+                Self::Object(entries.collect())
+            }
+            other => Self::Other(other.kind()),
+        }
     }
 
     /// The kind of value, for errors. It has no part of the value, which may be a secret.
@@ -108,85 +123,9 @@ impl Plain {
             Self::Bool(_) => "a boolean",
             Self::Number(_) => "a number",
             Self::Text(_) => "a string",
-            Self::Bytes => "bytes",
             Self::List(_) => "a list",
             Self::Object(_) => "an object",
+            Self::Other(kind) => kind,
         }
-    }
-}
-
-impl<'de> Deserialize<'de> for Plain {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Any;
-
-        impl<'de> Visitor<'de> for Any {
-            type Value = Plain;
-
-            fn expecting(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-                out.write_str("plain data")
-            }
-
-            fn visit_bool<E>(self, value: bool) -> Result<Plain, E> {
-                Ok(Plain::Bool(value))
-            }
-
-            #[expect(
-                clippy::cast_precision_loss,
-                reason = "a number that is rounded is out of range"
-            )]
-            fn visit_i64<E>(self, value: i64) -> Result<Plain, E> {
-                Ok(Plain::Number(value as f64))
-            }
-
-            #[expect(
-                clippy::cast_precision_loss,
-                reason = "a number that is rounded is out of range"
-            )]
-            fn visit_u64<E>(self, value: u64) -> Result<Plain, E> {
-                Ok(Plain::Number(value as f64))
-            }
-
-            fn visit_f64<E>(self, value: f64) -> Result<Plain, E> {
-                Ok(Plain::Number(value))
-            }
-
-            fn visit_str<E>(self, value: &str) -> Result<Plain, E> {
-                Ok(Plain::Text(value.to_owned()))
-            }
-
-            fn visit_bytes<E>(self, _: &[u8]) -> Result<Plain, E> {
-                Ok(Plain::Bytes)
-            }
-
-            fn visit_unit<E>(self) -> Result<Plain, E> {
-                Ok(Plain::Nothing)
-            }
-
-            fn visit_none<E>(self) -> Result<Plain, E> {
-                Ok(Plain::Nothing)
-            }
-
-            fn visit_some<D: Deserializer<'de>>(self, deserializer: D) -> Result<Plain, D::Error> {
-                Plain::deserialize(deserializer)
-            }
-
-            fn visit_seq<A: SeqAccess<'de>>(self, mut elements: A) -> Result<Plain, A::Error> {
-                let mut list = Vec::new();
-                while let Some(element) = elements.next_element()? {
-                    list.push(element);
-                }
-                Ok(Plain::List(list))
-            }
-
-            fn visit_map<A: MapAccess<'de>>(self, mut entries: A) -> Result<Plain, A::Error> {
-                let mut object = Vec::new();
-                while let Some(entry) = entries.next_entry()? {
-                    object.push(entry);
-                }
-                Ok(Plain::Object(object))
-            }
-        }
-
-        deserializer.deserialize_any(Any)
     }
 }

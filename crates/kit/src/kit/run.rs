@@ -98,16 +98,31 @@ impl KitRun {
 
     /// Announces a command for the page, as soon as it is known how.
     pub(crate) fn announce(&self) {
-        let announce = self.0.locked(|inside| match &inside.announce {
-            Announce::Given(announce) => Some(Arc::clone(announce)),
+        let (is_over, own) = self.0.locked(|inside| match &inside.announce {
+            Announce::Given(announce) => (inside.life != Life::Live, Some(Arc::clone(announce))),
             Announce::Unknown | Announce::Owed => {
                 inside.announce = Announce::Owed;
-                None
+                (false, None)
             }
         });
-        if let Some(announce) = announce {
+        // The caller of a later cell has the page now.
+        let later =
+            if is_over { self.0.left.upgrade().and_then(|left| left.newest()) } else { None };
+        if let Some(announce) = later.or(own) {
             announce();
         }
+    }
+
+    /// The time that the run has left at most: it began before its first call. Calls of a cell may outlive it.
+    pub(crate) fn time_left(&self) -> Option<Duration> {
+        let first = self.0.locked(|inside| inside.first_call)?;
+        let is_run = matches!(self.0.kind, Kind::Tool | Kind::Code);
+        is_run.then(|| self.0.timeout.saturating_sub(first.elapsed()))
+    }
+
+    /// Whether the calls of a cell were given up with it.
+    pub(crate) fn is_lost(&self) -> bool {
+        self.0.locked(|inside| inside.life == Life::Lost)
     }
 
     /// The parts that the kit adds to the result, once, after the result was taken. Without secrets.
@@ -148,6 +163,8 @@ pub(super) struct RunState {
 #[derive(Default)]
 struct Inside {
     calls: Calls,
+    /// When the first call began.
+    first_call: Option<Instant>,
     /// The calls of `state` and `db` that are under way.
     awaited: usize,
     /// Held while those are under way after the end.
@@ -160,9 +177,21 @@ struct Inside {
     is_terminated: bool,
     /// The time was over during that rest.
     is_late: bool,
+    life: Life,
     announce: Announce,
     /// The place among the live runs of the kit.
     place: Option<u64>,
+}
+
+/// Whether a run goes on.
+#[derive(Clone, Copy, Default, PartialEq, Eq)]
+enum Life {
+    #[default]
+    Live,
+    /// Its caller's thread hears no news of it.
+    Over,
+    /// Its calls were given up with it: its session has forgotten it.
+    Lost,
 }
 
 /// The announcement of commands for a page.
@@ -235,6 +264,7 @@ impl RunState {
         let options = &self.kit.options;
         let most = (options.max_calls, options.max_recorded_calls);
         let place = self.locked(|inside| {
+            inside.first_call.get_or_insert_with(Instant::now);
             let place = inside.calls.begin(most, name, (summary, bytes), run)?;
             inside.awaited += usize::from(is_awaited);
             Ok(place)
@@ -332,6 +362,9 @@ impl RunInterceptor for RunState {
 
     fn concluded(&self, state: SessionState) {
         if self.kind != Kind::Held {
+            if state != SessionState::Kept {
+                self.locked(|inside| inside.life = Life::Lost);
+            }
             return;
         }
         if state != SessionState::Kept {
@@ -344,6 +377,9 @@ impl RunInterceptor for RunState {
 
     fn ended(&self, by_itself: bool, rest: Rest) {
         let (place, rest) = self.locked(|inside| {
+            if inside.life == Life::Live {
+                inside.life = Life::Over;
+            }
             let rest = if by_itself {
                 inside.unanswered = inside.calls.unanswered();
                 if inside.awaited > 0 {
@@ -414,6 +450,9 @@ impl RunInterceptor for RunState {
             let given = Announce::Given(Arc::clone(&announce));
             std::mem::replace(&mut inside.announce, given)
         });
+        if let Some(left) = self.left.upgrade() {
+            left.set_newest(Arc::clone(&announce));
+        }
         if matches!(told, Announce::Owed) {
             announce();
         }

@@ -9,6 +9,7 @@ use isolane::{
     HostError, Language, NativeAnswer, NativeCall, NativeFunction, Value, value::Writer,
 };
 use rusqlite::{Connection, OptionalExtension, Row, params};
+use serde::Deserialize;
 use tokio::runtime::Handle;
 
 use super::{
@@ -223,8 +224,12 @@ impl NativeFunction for Require {
     fn call(&self, call: NativeCall) -> NativeAnswer {
         const KIND: &str = "Require";
         let wrong = || HostError::new("TypeError", "require takes the name of a library");
-        let name = call.arguments::<(String,)>().map(|(name,)| name);
-        let Ok(name) = name else { return Err(super::thrown(wrong())).into() };
+        let Ok(Arguments { name, refusal }) = call.arguments() else {
+            return Err(super::thrown(wrong())).into();
+        };
+        if let Some(refusal) = refusal {
+            return Err(super::thrown(HostError::new("RequireError", refusal))).into();
+        }
         let store = &self.0.store;
         let done = store.at_once(&call.run, KIND, false, |sqlite, agent, room| {
             required(sqlite, agent, &name, room)
@@ -240,6 +245,15 @@ impl NativeFunction for Require {
             done.map(|(library, _room)| library).map_err(super::thrown)
         })
     }
+}
+
+/// The arguments of `library`.
+#[derive(Deserialize)]
+struct Arguments {
+    name: String,
+    /// Why the realm does not read it: libraries require each other, or nest too deeply.
+    #[serde(default)]
+    refusal: Option<String>,
 }
 
 /// The library that code requires, as a message.

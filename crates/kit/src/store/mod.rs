@@ -54,9 +54,9 @@ fn timeout(ms: u64) -> Duration {
     Duration::from_millis(ms.min(LONGEST_TIMEOUT_MS))
 }
 
-/// The error of a call on a database that is closed, or belongs to another process.
+/// The error of a call that the close of the kit has given up. A kit that is closed begins none.
 fn closed() -> HostError {
-    HostError::new("Error", "the database is closed")
+    HostError::new("AbortError", "the kit was closed")
 }
 
 /// The JSON form of a value. `root` begins the path in an error.

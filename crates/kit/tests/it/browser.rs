@@ -6,7 +6,7 @@ use std::{
     net::IpAddr,
     sync::{
         Arc, Mutex, PoisonError,
-        atomic::{AtomicUsize, Ordering},
+        atomic::{AtomicBool, AtomicUsize, Ordering},
     },
     time::{Duration, Instant},
 };
@@ -60,21 +60,24 @@ impl Browser for Played {
             ends.count.fetch_add(1, Ordering::SeqCst);
             match command {
                 // The sandbox itself plays the page's engine.
-                Command::Evaluate { expression } => evaluated(&expression, place).await,
+                Command::Evaluate { expression } => evaluated(&expression).await,
+                Command::Halt => match place {
+                    Some("") => Ok(Answer::Nothing),
+                    Some(url) => {
+                        Ok(Answer::Arrived { url: url.to_owned(), title: String::new(), status: 0 })
+                    }
+                    None => Err(Failure::Timeout),
+                },
                 _ => answer,
             }
         })
     }
 }
 
-/// `place`: the URL of the page.
-async fn evaluated(expression: &str, place: Option<&'static str>) -> Result<Answer, Failure> {
+async fn evaluated(expression: &str) -> Result<Answer, Failure> {
     let source = format!("export default await ({expression})");
     let btoa = HostFunction::native(isolane_kit::function("btoa").expect("it has it"));
-    let mut globals = Inputs::new().with("btoa", btoa);
-    if let Some(href) = place {
-        globals = globals.with("location", json!({ "href": href }));
-    }
+    let globals = Inputs::new().with("btoa", btoa);
     let options = ExecutionOptions { globals, ..Default::default() };
     let result = run_code(source, options).await.expect("a run");
     match (result.status, result.result) {
@@ -317,6 +320,7 @@ fn a_navigation_that_fails_is_stopped_and_judged_where_it_came_to() {
     let cases = [
         (Some("https://public.test/shown"), false),
         (Some("about:blank"), false),
+        (Some(""), false),
         (Some("http://10.0.0.7/taken"), false),
         (Some("file:///etc/passwd"), true),
         (Some("chrome-error://chromewebdata/"), true),
@@ -333,10 +337,7 @@ fn a_navigation_that_fails_is_stopped_and_judged_where_it_came_to() {
                 format!("export default await fails(navigate('https://public.test/{path}'))");
             assert_eq!(test.run(&source), json!(expected), "{place:?}");
             let told = test.told();
-            assert!(
-                matches!(&told[1], Command::Evaluate { expression } if expression.contains("stop()")),
-                "{told:?}"
-            );
+            assert_eq!(told[1], Command::Halt, "{told:?}");
             let left = told.get(2).map(
                 |command| matches!(command, Command::Navigate { url, .. } if url == "about:blank"),
             );
@@ -344,6 +345,31 @@ fn a_navigation_that_fails_is_stopped_and_judged_where_it_came_to() {
             assert!(told.len() <= 3, "{told:?}");
         }
     }
+}
+
+#[test]
+fn a_page_that_cannot_be_left_shows_nothing() {
+    let stays = Arc::new(AtomicBool::new(true));
+    let is_stuck = Arc::clone(&stays);
+    let test = Test::new(move |command| match command {
+        Command::Navigate { url, .. } if url == "about:blank" => {
+            if is_stuck.load(Ordering::SeqCst) { Err(Failure::Timeout) } else { Ok(arrived(url)) }
+        }
+        Command::Navigate { .. } => Err(Failure::Timeout),
+        Command::Read { .. } => Ok(Answer::Text("a text".to_owned())),
+        other => obedient(other),
+    });
+    *test.place.lock().expect("the place") = Some("file:///etc/passwd");
+    let late = json!(["BrowserTimeout", "the browser took longer than 30000 ms"]);
+    assert_eq!(test.run("export default await fails(navigate('https://public.test/'))"), late);
+    assert_eq!(test.run("export default await fails(extractText())"), late);
+    assert!(!test.told().iter().any(|command| matches!(command, Command::Read { .. })));
+    stays.store(false, Ordering::SeqCst);
+    assert_eq!(test.run("export default await extractText()"), json!("a text"));
+    test.told();
+    // It was judged once.
+    assert_eq!(test.run("export default await extractText()"), json!("a text"));
+    assert_eq!(test.told().len(), 1);
 }
 
 #[test]

@@ -262,6 +262,25 @@ fn libraries_are_made_and_changed() {
 }
 
 #[test]
+fn a_description_has_no_value_of_a_secret() {
+    let value = "correct horse battery";
+    let options = json!({
+        "libraries": true,
+        "secrets": { "KEY": { "value": value, "hosts": ["x.org"] } },
+    });
+    let options = KitOptions::read(&message(&options), None, Spelling::Camel).expect("options");
+    let kit = Kit::new(options).expect("a kit");
+    block_on(async {
+        let libraries = kit.libraries().expect("libraries");
+        let description = format!("uses {value}");
+        let library = LibrarySource { description, ..LibrarySource::default() };
+        libraries.create("l", library).await.expect("a library");
+        let text = kit.describe().await.expect("a description");
+        assert!(text.contains("require('l'): uses [secret KEY]\n"), "{text}");
+    });
+}
+
+#[test]
 fn bindings_call_by_name() {
     let kit = full();
     let call = |name: &str, args: Json| {
@@ -305,10 +324,11 @@ fn bindings_call_by_name() {
     function.object();
     function.key("agent");
     function.host_function(0);
+    function.string("agent");
     function.end_object();
     let error =
         KitOptions::read(&function.finish(), None, Spelling::Camel).expect_err("a function");
-    assert_eq!(error.message(), "options must be plain data");
+    assert_eq!(error.message(), "agent must be a string, got a function");
     let unknown = kit.call("state.clear", Value::undefined(), |_| {}).expect_err("no function");
     assert!(unknown.message().contains("state.clear"));
 }

@@ -524,8 +524,8 @@ fn a_closed_database_ends_its_calls() {
     db.close();
     let told: Vec<String> =
         run.wait().expect("a run").into_value().expect("it").deserialize().expect("texts");
-    assert_eq!(told, ["the database is closed", "the database is closed"]);
-    assert_eq!(sql(&db, "SELECT 1"), json!(["Error", "the database is closed"]));
+    assert_eq!(told, ["the kit was closed", "the kit was closed"]);
+    assert_eq!(sql(&db, "SELECT 1"), json!(["AbortError", "the kit was closed"]));
 }
 
 #[test]

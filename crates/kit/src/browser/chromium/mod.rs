@@ -210,10 +210,11 @@ impl Inner {
         }
     }
 
-    /// The page in use, or a new one. None to close if there is none.
+    /// The page in use, or a new one. None to close or to halt if there is none.
     async fn tab(&self, command: &Command) -> Result<Option<Tab>, Fault> {
+        let ends = matches!(command, Command::Close | Command::Halt);
         let connection = match self.running().await {
-            None if *command == Command::Close => return Ok(None),
+            None if ends => return Ok(None),
             None => self.started().await?,
             Some(connection) => connection,
         };
@@ -223,7 +224,7 @@ impl Inner {
                 return Ok(Some(tab));
             }
         }
-        if *command == Command::Close { Ok(None) } else { Ok(Some(Tab::open(&connection).await?)) }
+        if ends { Ok(None) } else { Ok(Some(Tab::open(&connection).await?)) }
     }
 
     /// The Chromium that runs, unless it has ended.

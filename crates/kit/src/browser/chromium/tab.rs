@@ -152,8 +152,14 @@ impl Tab {
                 self.read(selector, *property, *most_units).await
             }
             Command::Evaluate { expression } => self.evaluate(expression).await.map(Answer::Text),
+            Command::Halt => self.halt().await,
             Command::Close => self.close().await,
         }
+    }
+
+    async fn halt(&self) -> Result<Answer, Fault> {
+        self.call("Page.stopLoading", json!({})).await?;
+        Ok(Answer::Arrived { url: self.url().await?, title: String::new(), status: 0 })
     }
 
     async fn navigate(&self, url: &str, wait_until: WaitUntil) -> Result<Answer, Fault> {

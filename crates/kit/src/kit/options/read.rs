@@ -22,6 +22,8 @@ use crate::{
 
 const ALLOW: &str = "'public' or a list of patterns";
 
+const PAGE: &str = "a page or a context of Playwright, or a function that gives one";
+
 /// The name of an option as a language spells it.
 pub(crate) fn spelled(name: &'static str, spelling: Spelling) -> String {
     OptionDeclaration { name, kind: OptionKind::Other }.spelled(spelling)
@@ -42,8 +44,7 @@ impl KitOptions {
     ) -> Result<Self, Error> {
         let mut kit = Self { spelling, ..Self::default() };
         check_texts(options, "")?;
-        let read = Plain::read(options)
-            .map_err(|_| Error::new(ErrorKind::Type, "options must be plain data"))?;
+        let read = Plain::read(options)?;
         if matches!(read, Plain::Nothing) {
             return Ok(kit);
         }
@@ -72,7 +73,7 @@ impl KitOptions {
         if let Some(page) = page {
             kit.browser = read_browser(&mut group, page)?;
         }
-        let of_host = [("runtime", "a Runtime"), ("browser", "a page or a context of Playwright")];
+        let of_host = [("runtime", "a Runtime"), ("browser", PAGE)];
         for (name, expected) in of_host {
             if let Some(other) = group.take(name) {
                 return Err(wrong_type(name, expected, other.kind()));
@@ -87,7 +88,12 @@ fn read_browser(
     group: &mut Group,
     browser: Arc<dyn Browser>,
 ) -> Result<Option<BrowserSettings>, Error> {
-    let Some(mut group) = group.group("browser")? else { return Ok(None) };
+    let place = group.name("browser");
+    let mut group = match group.take("browser") {
+        None | Some(Plain::Bool(false)) => return Ok(None),
+        Some(given) => Group::of(given, &format!("{place}."), group.spelling)
+            .map_err(|got| wrong_type(&place, PAGE, got))?,
+    };
     let mut settings = BrowserSettings { browser, allow: None, limits: BrowserLimits::default() };
     if let Some(allow) = group.take("allow") {
         settings.allow = Some(read_allow(allow, "browser.allow", ALLOW)?);
@@ -150,6 +156,10 @@ fn read_allow(allow: Plain, place: &str, expected: &str) -> Result<AllowOption, 
 
 fn read_entry(entry: Plain, place: &str) -> Result<AllowEntry, Error> {
     if let Plain::Text(url) = entry {
+        if url == "public" {
+            let message = format!("{place}: 'public' stands alone, in place of the list");
+            return Err(Error::new(ErrorKind::Type, message));
+        }
         return Ok(AllowEntry { url, methods: None });
     }
     let expected = "a pattern or { url, methods }";
@@ -234,7 +244,9 @@ impl Group {
     fn take(&mut self, name: &'static str) -> Option<Plain> {
         let name = spelled(name, self.spelling);
         let place = self.entries.iter().position(|(other, _)| *other == name);
-        self.known.push(name);
+        if !self.known.contains(&name) {
+            self.known.push(name);
+        }
         let (_, value) = self.entries.remove(place?);
         (!matches!(value, Plain::Nothing)).then_some(value)
     }

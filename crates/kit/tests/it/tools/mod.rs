@@ -3,9 +3,9 @@
 mod server;
 mod table;
 
-use std::sync::LazyLock;
+use std::{fs, sync::LazyLock, time::Duration};
 
-use isolane::{Input, Inputs, Language, Runtime, Spelling, Value};
+use isolane::{ErrorKind, Input, Inputs, Language, Runtime, Spelling, Value};
 use isolane_kit::{Kit, KitOptions, KitResult, ToolOptions, kit::LibrarySource};
 use serde_json::{Map, Value as Json, json};
 
@@ -37,6 +37,69 @@ fn every_case_of_the_tables() {
         }
     }
     assert!(failures.is_empty(), "{} of {}:\n{}", failures.len(), cases.len(), failures.join("\n"));
+}
+
+/// The lines of a table of groups, each with its heading.
+fn lines(table: &str) -> Vec<(&str, Vec<Vec<Json>>)> {
+    let groups = table.split("\n## ").skip(1).map(|group| {
+        let heading = group.lines().next().unwrap_or_default();
+        let fence = group.split("```").nth(1).expect(heading);
+        let (_, content) = fence.split_once('\n').expect(heading);
+        (heading, serde_json::from_str(content).expect(heading))
+    });
+    groups.collect()
+}
+
+fn opened(options: &Json) -> Result<Kit, isolane::Error> {
+    let message = Value::serialize(options).expect("a message");
+    KitOptions::read(&message, None, Spelling::Camel).and_then(Kit::new)
+}
+
+#[test]
+fn every_refusal_of_the_table() {
+    let folder = std::env::temp_dir().join(format!("isolane-misuse-{}", std::process::id()));
+    fs::create_dir_all(&folder).expect("a folder");
+    let text = "no database, but a text that is as long as a page\n".repeat(100);
+    fs::write(folder.join("text.db"), text).expect("a file");
+    let place = folder.to_str().expect("a text");
+    let table = include_str!("../../cases/misuse.md").replace("{folder}", place);
+    let groups = lines(&table);
+    assert!(groups.len() >= 8, "{} groups", groups.len());
+    for (heading, group) in groups {
+        for line in group {
+            let [options, kind, message] = line.as_slice() else { panic!("{heading}") };
+            let refused = opened(options).map(drop).expect_err(heading);
+            let seen = match refused.kind() {
+                ErrorKind::Type => "TypeError",
+                ErrorKind::Range => "RangeError",
+                _ => "Error",
+            };
+            assert_eq!((&json!(seen), &json!(refused.message())), (kind, message), "{options}");
+        }
+    }
+    assert_eq!(fs::read_dir(&folder).expect("the folder").count(), 1);
+    fs::remove_dir_all(&folder).expect("the folder");
+}
+
+#[test]
+fn every_call_of_the_table() {
+    let groups = lines(include_str!("../../cases/calls.md"));
+    assert!(groups.len() >= 4, "{} groups", groups.len());
+    for (heading, group) in groups {
+        let kit = opened(&json!({ "state": true, "db": true, "libraries": true })).expect(heading);
+        for line in group {
+            let (name, args) = (line[0].as_str().expect(heading), &line[1]);
+            let args = Value::serialize(args).expect(heading);
+            let (sender, answer) = std::sync::mpsc::channel();
+            kit.call(name, args, move |done| drop(sender.send(done))).expect(heading);
+            let seen = match answer.recv_timeout(Duration::from_mins(2)).expect(heading) {
+                Ok(value) => vec![without_floats(&value.deserialize().unwrap_or(Json::Null))],
+                Err(error) => vec![json!(error.name), json!(error.message)],
+            };
+            let expected: Vec<Json> = line[2..].iter().map(without_floats).collect();
+            assert_eq!(seen, expected, "{heading}: {}", json!(line));
+        }
+    }
 }
 
 /// The values of the secrets that all cases have.

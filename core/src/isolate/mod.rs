@@ -130,8 +130,10 @@ pub(crate) trait Embedder: Send + Sync {
     /// Called when the interrupt handler reads the clock; may wait, or ask the run to end.
     fn poll(&self, now: Instant);
 
-    /// Called before the first instruction of a cell. False if somebody has asked the cell to end.
-    fn begins(&self) -> bool {
+    /// Called before the first instruction of a cell. False if somebody has asked the cell to end. `can_undo`: what the
+    /// cell does can be undone, so that it may as well begin.
+    fn begins(&self, can_undo: bool) -> bool {
+        let _ = can_undo;
         true
     }
 }

@@ -419,8 +419,9 @@ impl Embedder for RemoteEmbedder {
         self.tell_soon(ToHost::PromiseSettled { promise, completion });
     }
 
-    fn begins(&self) -> bool {
-        while self.wire.lock().has_more() {
+    fn begins(&self, can_undo: bool) -> bool {
+        // The next poll hears the host.
+        while !can_undo && self.wire.lock().has_more() {
             let heard = self.wire.lock().hear(Wait::No);
             if !self.note_before(heard) {
                 break;

@@ -282,13 +282,14 @@ impl SessionIsolate {
         let (capabilities, mut handed, mut inbox) = (&self.capabilities, Vec::new(), Some(inbox));
         let images = images(&self.before, self.flights.as_ref());
         let landed = Landed::default();
+        let can_undo = !matches!(self.before, Before::Unknown);
         let turn = enter(
             &self.tenant,
             self.state.as_deref(),
             (&mut self.present, &mut self.peak_bytes),
             |state| {
                 let loaded = load(state, linked, capabilities, seat.report);
-                if !seat.embedder.begins() || is_asked(state) {
+                if !seat.embedder.begins(can_undo) || is_asked(state) {
                     return Turn::Ended(settle::forced(state));
                 }
                 let inbox = inbox.take().unwrap_or_default();

@@ -109,7 +109,7 @@ impl Embedder for RunEmbedder {
         }
     }
 
-    fn begins(&self) -> bool {
+    fn begins(&self, _: bool) -> bool {
         let run = &self.0;
         let mut shared = run.shared.lock();
         let begins = !shared.claimed && !shared.record.is_asked() && !run.is_settled();

@@ -108,7 +108,9 @@ impl<R> Turns<R> {
     /// Puts messages back that were taken out.
     pub(crate) fn put_back(&mut self, messages: VecDeque<Inbound>) {
         debug_assert!(self.messages.is_empty(), "taken out, and put back before others came");
-        messages.into_iter().for_each(|inbound| self.keep(inbound));
+        for inbound in messages {
+            self.keep(inbound);
+        }
     }
 
     /// Gives calls that a cell had, and was not handed, the first turns again.

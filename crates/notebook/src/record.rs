@@ -260,7 +260,9 @@ impl Record {
         let (mut events, mut text) = (Vec::from(inside.events.clone()), inside.screen.text());
         if let Some(redact) = redact {
             text = text.changed(|text| redact(text));
-            events.iter_mut().for_each(|event| each_text(event, &|text| redact(text)));
+            for event in &mut events {
+                each_text(event, &|text| redact(text));
+            }
         }
         Recorded { text, parts: parts.collect(), events }
     }

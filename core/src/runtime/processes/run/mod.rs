@@ -303,7 +303,8 @@ impl Run {
         let link = shared.link.take();
         let worker = link.as_ref().map(|link| link.worker);
         let early = std::mem::take(&mut shared.early);
-        let late = std::mem::take(&mut shared.placed).into_iter().map(|(_, call)| call).collect();
+        let late: Vec<u32> =
+            std::mem::take(&mut shared.placed).into_iter().map(|(_, call)| call).collect();
         let unused = (shared.work.take(), early, shared.accepted.take(), link);
         drop(shared);
         drop(unused);
@@ -326,7 +327,7 @@ impl Run {
             if let Some((_, message)) = &error {
                 self.answer_not(message);
             }
-            part.session.leave(self, place, error, late);
+            part.session.leave(self, place, error, &late);
         }
         worker
     }

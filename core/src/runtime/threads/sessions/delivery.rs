@@ -75,7 +75,7 @@ impl Recipient for Session {
         match current {
             Some(current) => {
                 shared.queue.keep(inbound);
-                self.hand_over(&mut shared, &current);
+                shared.hand_over(&current);
             }
             None if call.is_none() => shared.inbox.push(inbound),
             None => {
@@ -96,22 +96,24 @@ impl Recipient for Session {
     }
 }
 
-impl Session {
+impl Shared {
     /// Keeps messages that a cell has not been handed, or that it is to be handed again, in front of those that came
     /// since. Calls have the first turns; those that were rejected meanwhile are dropped.
-    pub(super) fn keep_for_later(&self, shared: &mut Shared, mut inbox: Vec<Inbound>) {
-        inbox.retain(|inbound| shared.calls.is_due(inbound));
+    pub(super) fn keep_for_later(&mut self, mut inbox: Vec<Inbound>) {
+        inbox.retain(|inbound| self.calls.is_due(inbound));
         let (calls, messages): (Vec<_>, Vec<_>) =
             inbox.into_iter().partition(|it| matches!(it, Inbound::FunctionCall { .. }));
-        shared.inbox.splice(..0, messages);
+        self.inbox.splice(..0, messages);
         for inbound in &calls {
             if let Inbound::FunctionCall { call, .. } = inbound {
-                shared.calls.place(*call, Placed::Waiting);
+                self.calls.place(*call, Placed::Waiting);
             }
         }
-        shared.queue.put_calls_back(calls);
+        self.queue.put_calls_back(calls);
     }
+}
 
+impl Session {
     /// The run of a call that the host makes between cells. `None` if there can be none.
     pub(super) fn held(&self, shared: &mut Shared, inbound: Inbound) -> Option<Arc<Run>> {
         let Inbound::FunctionCall { function, args, call } = inbound else { return None };

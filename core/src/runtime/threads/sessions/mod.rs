@@ -230,7 +230,9 @@ impl Session {
             // Cells in flight end in a turn of their own.
             let (left, waiting): (Vec<_>, Vec<_>) =
                 shared.queue.drain().into_iter().partition(|run| stays(run) || run.is_called());
-            left.into_iter().for_each(|run| shared.queue.push(run));
+            for run in left {
+                shared.queue.push(run);
+            }
             // The one that computes first: the end of another cell in flight would undo it.
             let mut runs = Vec::from_iter(shared.current.clone().filter(|run| !stays(run)));
             runs.extend(waiting);
@@ -312,6 +314,27 @@ struct Options {
 }
 
 impl Shared {
+    /// Gives the cell whose turn it is the calls that wait, and the messages behind them, if it waits for the host.
+    pub(super) fn hand_over(&mut self, run: &Arc<Run>) {
+        if !self.queue.has_messages() {
+            return;
+        }
+        let messages = self.queue.take_messages();
+        let call = |inbound: &Inbound| match inbound {
+            Inbound::FunctionCall { call, .. } => Some(*call),
+            _ => None,
+        };
+        let calls: Vec<u32> = messages.iter().filter_map(call).collect();
+        if let Err(messages) = run.resume_with(messages) {
+            return self.queue.put_back(messages);
+        }
+        let count = calls.len();
+        for call in calls {
+            self.calls.place(call, Placed::In(Arc::downgrade(run)));
+        }
+        self.note_over(count);
+    }
+
     /// Notes that so many entries of the queue will have no turn.
     fn note_over(&mut self, count: usize) {
         let Self { queue, calls, .. } = self;
@@ -364,27 +387,6 @@ impl Session {
                 return Some(run);
             }
         }
-    }
-
-    /// Gives the cell whose turn it is the calls that wait, and the messages behind them, if it waits for the host.
-    fn hand_over(&self, shared: &mut Shared, run: &Arc<Run>) {
-        if !shared.queue.has_messages() {
-            return;
-        }
-        let messages = shared.queue.take_messages();
-        let call = |inbound: &Inbound| match inbound {
-            Inbound::FunctionCall { call, .. } => Some(*call),
-            _ => None,
-        };
-        let calls: Vec<u32> = messages.iter().filter_map(call).collect();
-        if let Err(messages) = run.resume_with(messages) {
-            return shared.queue.put_back(messages);
-        }
-        let count = calls.len();
-        for call in calls {
-            shared.calls.place(call, Placed::In(Arc::downgrade(run)));
-        }
-        shared.note_over(count);
     }
 }
 
@@ -453,7 +455,7 @@ impl CellSession for Session {
                 let again: Vec<_> = shared.settlements.again().collect();
                 shared.inbox.splice(..0, again);
             }
-            self.keep_for_later(&mut shared, inbox);
+            shared.keep_for_later(inbox);
             let behind = shared.queue.take_behind();
             shared.inbox.extend(behind);
             let undone = shared.end_flights(run, state, &undone);
@@ -515,7 +517,7 @@ impl CellSession for Session {
     fn parked(&self, run: &Arc<Run>) {
         let mut shared = self.shared.lock();
         if shared.current.as_ref().is_some_and(|current| Arc::ptr_eq(current, run)) {
-            self.hand_over(&mut shared, run);
+            shared.hand_over(run);
         }
     }
 

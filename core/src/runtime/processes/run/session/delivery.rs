@@ -92,7 +92,7 @@ impl Recipient for Session {
         match current {
             Some(current) if call.is_some() || shared.queue.has_messages() => {
                 shared.queue.keep(inbound);
-                let wakes = self.hand_over(&mut shared, &current);
+                let wakes = shared.hand_over(&current);
                 drop(shared);
                 if wakes {
                     self.workers.wake(current);

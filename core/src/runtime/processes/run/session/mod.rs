@@ -381,7 +381,7 @@ impl Session {
         run: &Run,
         place: Place,
         error: Option<(String, String)>,
-        late: Vec<u32>,
+        late: &[u32],
     ) {
         let (name, message) = error.unwrap_or_else(|| (RESET.0.to_owned(), RESET.1.to_owned()));
         if run.number() != 0 && place != Place::Untouched {
@@ -408,7 +408,7 @@ impl Session {
                 worker.link.release();
             }
             let mut lost = shared.calls.end_of(run.call_of_host());
-            shared.put_late_back(&late);
+            shared.put_late_back(late);
             if let Place::Lost(_) = place {
                 asked = shared.lose_worker();
                 gone = shared.calls.lose();
@@ -553,37 +553,13 @@ impl Session {
         None
     }
 
-    /// Gives the cell whose turn it is the calls that wait, and the messages behind them, if its worker waits for the
-    /// host. Returns whether it can resume.
-    fn hand_over(&self, shared: &mut Shared, run: &Arc<Run>) -> bool {
-        if !shared.queue.has_messages() {
-            return false;
-        }
-        let messages = shared.queue.take_messages();
-        let call = |inbound: &Inbound| match inbound {
-            Inbound::FunctionCall { call, .. } => Some(*call),
-            _ => None,
-        };
-        let calls: Vec<u32> = messages.iter().filter_map(call).collect();
-        if let Err(messages) = run.resume_with(messages) {
-            shared.queue.put_back(messages);
-            return false;
-        }
-        let count = calls.len();
-        for call in calls {
-            shared.calls.place(call, Placed::In(Arc::downgrade(run)));
-        }
-        shared.note_over(count);
-        true
-    }
-
     /// A cell waits for the host: it is handed the calls that wait.
     pub(super) fn waits(&self, run: &Arc<Run>) {
         let wakes = {
             let mut shared = self.shared.lock();
             let is_current =
                 shared.current.as_ref().is_some_and(|current| Arc::ptr_eq(current, run));
-            is_current && self.hand_over(&mut shared, run)
+            is_current && shared.hand_over(run)
         };
         if wakes {
             self.workers.wake(Arc::clone(run));
@@ -602,6 +578,30 @@ enum CallsTurn {
 }
 
 impl Shared {
+    /// Gives the cell whose turn it is the calls that wait, and the messages behind them, if its worker waits for the
+    /// host. Returns whether it can resume.
+    pub(super) fn hand_over(&mut self, run: &Arc<Run>) -> bool {
+        if !self.queue.has_messages() {
+            return false;
+        }
+        let messages = self.queue.take_messages();
+        let call = |inbound: &Inbound| match inbound {
+            Inbound::FunctionCall { call, .. } => Some(*call),
+            _ => None,
+        };
+        let calls: Vec<u32> = messages.iter().filter_map(call).collect();
+        if let Err(messages) = run.resume_with(messages) {
+            self.queue.put_back(messages);
+            return false;
+        }
+        let count = calls.len();
+        for call in calls {
+            self.calls.place(call, Placed::In(Arc::downgrade(run)));
+        }
+        self.note_over(count);
+        true
+    }
+
     /// Has the next cell be handed the outcomes of promises among the capabilities, which the session has anew.
     fn settle_again(&mut self) {
         let again: Vec<_> = self.settlements.again().collect();

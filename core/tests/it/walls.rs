@@ -44,6 +44,7 @@ const FILES: &[(&str, &[&str])] = &[
             "record",
             "registry",
             "calls",
+            "turns",
             "session",
             "settlements",
             "executor",

@@ -86,11 +86,12 @@ impl DrivenBrowser {
 impl Browser for DrivenBrowser {
     fn perform(&self, command: Command, time: Duration, run: &NativeRun) -> Performed {
         let (sender, mut answer) = oneshot::channel();
+        let left = time_of(run).filter(|left| *left < time);
         let number = {
             let mut desk = locked(&self.desk);
             desk.last = desk.last.wrapping_add(1);
             let number = desk.last;
-            let timeout = time_of(run).map_or(time, |left| left.min(time));
+            let timeout = left.unwrap_or(time);
             desk.waiting.push_back(Task { number, command, timeout });
             desk.answers.insert(number, Awaited { sender, run: run.clone() });
             number
@@ -104,7 +105,14 @@ impl Browser for DrivenBrowser {
             let _hook = (!run.is_over()).then(|| run.on_end(move || tell.notify_one()));
             let gone = || Failure::Other("the page is gone".to_owned());
             tokio::select! {
-                answered = &mut answer => return answered.unwrap_or_else(|_| Err(gone())),
+                answered = &mut answer => {
+                    let answered = answered.unwrap_or_else(|_| Err(gone()));
+                    if left.is_some() && matches!(answered, Err(Failure::Timeout)) {
+                        // The run's time is over, not the browser's: the run ends before it has an answer.
+                        let _ = timeout(GRACE, over.notified()).await;
+                    }
+                    return answered;
+                }
                 () = over.notified() => {}
                 () = tokio::time::sleep(time) => {}
             }

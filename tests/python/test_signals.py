@@ -127,6 +127,44 @@ def test_a_host_function_may_catch_it() -> None:
     assert lines == ["caught"]
 
 
+def test_none_is_lost_wherever_python_handles_signals() -> None:
+    # At the begin of a function and after one in C. Python drops exceptions in some functions, such
+    # as `__del__`, and Rust calls others.
+    lines = interrupt("""
+        import signal
+
+        at, left, places = 0, 0, set()
+
+        def interrupt(frame, event, _):
+            global left
+            if event in ("call", "c_return") and left > 0:
+                left -= 1
+                if left == 0:
+                    places.add(frame.f_code.co_name)
+                    sys.setprofile(None)
+                    signal.raise_signal(signal.SIGINT)
+
+        def host(spin):
+            global left
+            left = at
+            return spin()
+
+        try:
+            ready()
+            time.sleep(600)
+        except KeyboardInterrupt:
+            pass
+        for at in range(1, 150):
+            sys.setprofile(interrupt)
+            try:
+                runtime.run_code_sync("await f(() => { for (;;); })", globals={"f": host})
+            except KeyboardInterrupt:
+                pass
+        print(sorted(places & {"__del__", "receiver", "remove"}))
+        """)
+    assert lines == ["['__del__', 'receiver', 'remove']"]
+
+
 def test_the_host_of_a_run_within_a_run() -> None:
     lines = interrupt("""
         def inner():

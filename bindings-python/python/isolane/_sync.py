@@ -9,8 +9,10 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import signal
 import sys
 import threading
+import weakref
 from collections.abc import Generator
 from types import FrameType
 from typing import TYPE_CHECKING
@@ -25,6 +27,13 @@ if TYPE_CHECKING:
 
 # Python misses a signal that comes just before a loop goes to sleep, until the loop wakes.
 SIGNAL_CHECK_S = 0.05
+
+# Functions whose exceptions Python drops, as it drops those of each `__del__`: they run where an
+# object is freed.
+_CALLED_BY_REFERENCES = {
+    getattr(references(), "_remove").__code__  # noqa: B009
+    for references in (weakref.WeakSet, weakref.WeakKeyDictionary, weakref.WeakValueDictionary)
+}
 
 _RUN_FOREVER = asyncio.BaseEventLoop.run_forever.__code__
 
@@ -107,7 +116,38 @@ def _drive(bridge: Bridge, handle: CodeExecution) -> None:
     settled = loop.create_task(_settled(handle))
     bridge.watch()
     bridge.expect_events()
-    loop.run_until_complete(settled)
+    with _no_interrupt_is_lost():
+        loop.run_until_complete(settled)
+
+
+@contextlib.contextmanager
+def _no_interrupt_is_lost() -> Generator[None]:
+    """Has a Ctrl-C raise `KeyboardInterrupt` in the loop if it comes where an object is freed:
+    Python would drop the exception there. A handler of the caller's stays."""
+    if (
+        threading.current_thread() is not threading.main_thread()
+        or signal.getsignal(signal.SIGINT) is not signal.default_int_handler
+    ):
+        yield
+        return
+    signal.signal(signal.SIGINT, _interrupted)
+    try:
+        yield
+    finally:
+        # A host function may have set another one.
+        if signal.getsignal(signal.SIGINT) is _interrupted:
+            signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+def _interrupted(number: int, frame: FrameType | None) -> None:
+    loop = asyncio._get_running_loop()
+    interrupted = frame
+    while frame is not None and loop is not None:
+        if frame.f_code.co_name == "__del__" or frame.f_code in _CALLED_BY_REFERENCES:
+            loop.call_soon_threadsafe(_interrupted, number, None)
+            return
+        frame = frame.f_back
+    signal.default_int_handler(number, interrupted)
 
 
 def close_loop(bridge: Bridge) -> None:

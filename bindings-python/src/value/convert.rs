@@ -11,7 +11,10 @@ use pyo3::{
     types::{IntoPyDict, PyDict, PyFloat, PyInt, PyString, PyTuple},
 };
 
-use super::classes::{Class, DATE, DATETIME, DECIMAL, ENUM, TIME, TIMEDELTA, UUID};
+use super::{
+    classes::{Class, DATE, DATETIME, DECIMAL, ENUM, TIME, TIMEDELTA, UUID},
+    tolerated,
+};
 
 /// From here on not every integer is a number.
 const FIRST_UNSAFE: f64 = 9_007_199_254_740_992.0;
@@ -57,7 +60,7 @@ pub(super) fn convert<'py>(
 ) -> Result<Converted<'py>, Failure> {
     let class = value.get_type();
     // An exception of a metaclass counts as a missing attribute.
-    let has = |name: &str| class.hasattr(name).unwrap_or(false);
+    let has = |name: &str| tolerated(class.py(), class.hasattr(name)).map(|has| has == Some(true));
     if let Some(plain) = plain(value)? {
         return Ok(Converted::Value(plain));
     }
@@ -67,7 +70,7 @@ pub(super) fn convert<'py>(
     if DECIMAL.has(value)? {
         return decimal(value).map(Converted::Value);
     }
-    if has("model_dump") {
+    if has("model_dump")? {
         let python = [("mode", "python")].into_py_dict(value.py())?;
         let dumped = value.getattr("model_dump").and_then(|dump| dump.call((), Some(&python)));
         let dumped = call("model_dump", value.py(), dumped)?;
@@ -76,10 +79,10 @@ pub(super) fn convert<'py>(
             None => Converted::Value(dumped),
         });
     }
-    if has("__dataclass_fields__") {
+    if has("__dataclass_fields__")? {
         return fields(value).map(Converted::Fields);
     }
-    let is_scalar = ["dtype", "item", "shape"].into_iter().all(has) && is_empty_shape(value);
+    let is_scalar = has("dtype")? && has("item")? && has("shape")? && is_empty_shape(value)?;
     if is_scalar && let Some(item) = scalar(value)? {
         return Ok(Converted::Value(item));
     }
@@ -87,7 +90,7 @@ pub(super) fn convert<'py>(
         let converted = default.call1((value,));
         return call("default", value.py(), converted).map(Converted::Value);
     }
-    if !is_scalar && has("tolist") {
+    if !is_scalar && has("tolist")? {
         return Err(Failure::Advised(".tolist()"));
     }
     Ok(Converted::Nothing)
@@ -108,14 +111,20 @@ fn plain<'py>(value: &Bound<'py, PyAny>) -> Result<Option<Bound<'py, PyAny>>, Fa
 }
 
 /// The text as which a key of a dict crosses, if it crosses as one.
-pub(super) fn key<'py>(key: &Bound<'py, PyAny>) -> Option<Bound<'py, PyAny>> {
+pub(super) fn key<'py>(key: &Bound<'py, PyAny>) -> PyResult<Option<Bound<'py, PyAny>>> {
     if key.is_instance_of::<PyString>() {
-        return Some(key.clone());
+        return Ok(Some(key.clone()));
     }
-    // A moment crosses as a Date. A failure is told where the key itself is written.
-    let has_text = !DATETIME.has(key).unwrap_or(true);
-    let plain = has_text.then(|| plain(key).ok().flatten()).flatten();
-    plain.filter(PyAnyMethods::is_instance_of::<PyString>)
+    // A moment crosses as a Date.
+    if DATETIME.has(key)? {
+        return Ok(None);
+    }
+    match plain(key) {
+        Ok(plain) => Ok(plain.filter(PyAnyMethods::is_instance_of::<PyString>)),
+        Err(Failure::Raised(raised)) => Err(raised),
+        // The failure is told where the key itself is written.
+        Err(Failure::Failed(..) | Failure::Refused(_) | Failure::Advised(_)) => Ok(None),
+    }
 }
 
 /// The entries of a dict that is no subclass and has text as keys.
@@ -220,9 +229,9 @@ fn fields<'py>(value: &Bound<'py, PyAny>) -> Result<Vec<Bound<'py, PyAny>>, Fail
 }
 
 /// Whether `shape` is the empty tuple, as it is for scalars and for arrays without dimensions.
-fn is_empty_shape(value: &Bound<'_, PyAny>) -> bool {
-    let shape = value.getattr("shape").ok();
-    shape.is_some_and(|shape| shape.cast::<PyTuple>().is_ok_and(PyTupleMethods::is_empty))
+fn is_empty_shape(value: &Bound<'_, PyAny>) -> PyResult<bool> {
+    let shape = tolerated(value.py(), value.getattr("shape"))?;
+    Ok(shape.is_some_and(|shape| shape.cast::<PyTuple>().is_ok_and(PyTupleMethods::is_empty)))
 }
 
 /// The Python object of a scalar of numpy. There is none for some: a moment in nanoseconds would be a bare count, and a

@@ -30,7 +30,7 @@ use super::{
         SANDBOX_FUNCTION, UNDEFINED,
     },
     convert::{self, Converted, Failure},
-    utf16,
+    tolerated, utf16,
 };
 use crate::error::serialization_error;
 use crate::native::PyNativeFunction;
@@ -136,9 +136,8 @@ impl<'a, 'py> Encoder<'a, 'py> {
     }
 
     /// The place of the cell that receives the message; 0 if its whole session does, or for a run.
-    fn receiver(&self) -> u32 {
-        let place = self.owner.getattr_opt("receiver").ok().flatten();
-        place.and_then(|place| place.extract().ok()).unwrap_or_default()
+    fn receiver(&self) -> PyResult<u32> {
+        self.owner.getattr_opt("receiver")?.map_or(Ok(0), |place| place.extract())
     }
 
     pub(crate) fn finish(self) -> Value {
@@ -330,12 +329,12 @@ impl<'a, 'py> Encoder<'a, 'py> {
         } else if let Ok(native) = value.cast::<PyNativeFunction>() {
             self.writer.host_function(self.functions.native_number(native));
             self.writer.string(name.unwrap_or_else(|| native.get().0.name()));
-        } else if self.is_shown && (value.is_callable() || is_awaitable(value)) {
+        } else if self.is_shown && (value.is_callable() || is_awaitable(value)?) {
             self.seen.remove(&address);
             self.writer.string(&format!("{MARK}{}", shown_function(value)?));
         } else if value.is_callable() {
             self.function(value, name)?;
-        } else if is_awaitable(value) {
+        } else if is_awaitable(value)? {
             self.functions.count_reach();
             // Arguments that nobody owns are data, and nothing settles a promise in them.
             let number: u32 = if self.owner.is_none() {
@@ -344,7 +343,7 @@ impl<'a, 'py> Encoder<'a, 'py> {
                 self.owner.call_method1("host_promise", (value,))?.extract()?
             };
             if let Some(function) = self.answers {
-                self.functions.answers(function, number, self.receiver());
+                self.functions.answers(function, number, self.receiver()?);
             }
             self.writer.host_promise(number);
         } else {
@@ -446,7 +445,7 @@ impl<'a, 'py> Encoder<'a, 'py> {
     /// Writes the class, text and code of an exception, without its traceback and its cause.
     fn exception(&mut self, exception: &Bound<'py, PyBaseException>) -> Written {
         let (class, name, message) = describe(exception)?;
-        let code = exception.getattr_opt("code").unwrap_or(None);
+        let code = tolerated(exception.py(), exception.getattr_opt("code"))?.flatten();
         self.writer.error(class);
         self.writer.string(&name);
         self.text(&message)?;
@@ -483,14 +482,14 @@ impl<'a, 'py> Encoder<'a, 'py> {
         let name = match name {
             Some(name) => name.to_owned(),
             None => {
-                let name = function.getattr_opt("__name__").unwrap_or(None);
+                let name = tolerated(function.py(), function.getattr_opt("__name__"))?.flatten();
                 name.and_then(|name| name.extract::<String>().ok()).unwrap_or_default()
             }
         };
         match own {
             Some(number) => self.writer.sandbox_function(number),
             None => {
-                let number = self.functions.number(function, &name, self.receiver());
+                let number = self.functions.number(function, &name, self.receiver()?);
                 let mark = if is_coroutine_function(function)? { ASYNC_FUNCTION } else { 0 };
                 self.writer.host_function(number | mark);
             }
@@ -590,7 +589,7 @@ fn with_text_keys<'py>(entries: &[Bound<'py, PyAny>]) -> PyResult<Option<Vec<Bou
     let mut texts = HashSet::new();
     for entry in entries.chunks_exact(2) {
         let [key, value] = entry else { return Ok(None) };
-        let Some(name) = convert::key(key) else { return Ok(None) };
+        let Some(name) = convert::key(key)? else { return Ok(None) };
         // The texts are compared, since a subclass may have a hash of its own.
         let Ok(text) = name.cast::<PyString>() else { return Ok(None) };
         if !texts.insert(utf16(text)?) {
@@ -623,9 +622,10 @@ fn shown_function(value: &Bound<'_, PyAny>) -> PyResult<String> {
     if let Ok(class) = value.cast::<PyType>() {
         return Ok(format!("[class {}]", class_name(class)?));
     }
-    let name = value.getattr_opt("__name__").unwrap_or(None);
-    let name = name.and_then(|name| super::lossy_text(&name).ok()).filter(|name| !name.is_empty());
-    Ok(match name {
+    let py = value.py();
+    let name = tolerated(py, value.getattr_opt("__name__"))?.flatten();
+    let name = name.map(|name| tolerated(py, super::lossy_text(&name))).transpose()?.flatten();
+    Ok(match name.filter(|name| !name.is_empty()) {
         Some(name) => format!("[Function: {name}]"),
         None => "[Function (anonymous)]".to_owned(),
     })
@@ -655,8 +655,9 @@ fn describe<'py>(
         return Ok((ErrorClass::from_byte(class), name, message));
     }
     // An error of a system has the name and the message that code would see.
-    let is_named = exception.getattr_opt("_is_named").unwrap_or(None);
-    if is_named.is_some_and(|is_named| is_named.is_truthy().unwrap_or(false)) {
+    let is_named = tolerated(py, exception.getattr_opt("_is_named"))?.flatten();
+    let is_named = is_named.map(|is_named| tolerated(py, is_named.is_truthy())).transpose()?;
+    if is_named.flatten() == Some(true) {
         let name = exception.getattr("name")?.str()?.to_string_lossy().into_owned();
         return Ok((ErrorClass::Error, name, exception.getattr("message")?.str()?));
     }
@@ -668,8 +669,8 @@ fn describe<'py>(
         ErrorClass::Error
     };
     let name = class_name(&exception.get_type())?;
-    let message = exception.str().unwrap_or_else(|_| PyString::new(py, ""));
-    Ok((class, name, message))
+    let message = tolerated(py, exception.str())?;
+    Ok((class, name, message.unwrap_or_else(|| PyString::new(py, ""))))
 }
 
 /// Epoch milliseconds, rounded down as by `isoformat`. A datetime without an offset is local time. At the ends of the
@@ -700,15 +701,17 @@ fn epoch_ms(datetime: &Bound<'_, PyAny>) -> PyResult<Option<f64>> {
 }
 
 /// Whether `await` accepts the value, also as a generator that `types.coroutine` made.
-fn is_awaitable(value: &Bound<'_, PyAny>) -> bool {
+fn is_awaitable(value: &Bound<'_, PyAny>) -> PyResult<bool> {
     const CO_ITERABLE_COROUTINE: u32 = 0x100;
-    let flags = |generator: &Bound<'_, PyAny>| {
-        generator.getattr("gi_code")?.getattr("co_flags")?.extract::<u32>()
-    };
     // An exception of a metaclass counts as a missing attribute.
-    value.get_type().hasattr("__await__").unwrap_or(false)
-        || (GENERATOR.has(value).unwrap_or(false)
-            && flags(value).is_ok_and(|flags| flags & CO_ITERABLE_COROUTINE != 0))
+    if tolerated(value.py(), value.get_type().hasattr("__await__"))? == Some(true) {
+        return Ok(true);
+    }
+    if !GENERATOR.has(value)? {
+        return Ok(false);
+    }
+    let flags: u32 = value.getattr("gi_code")?.getattr("co_flags")?.extract()?;
+    Ok(flags & CO_ITERABLE_COROUTINE != 0)
 }
 
 fn count(length: usize) -> u32 {

@@ -22,6 +22,7 @@ use isolane::{
     value::{ErrorClass, Writer},
 };
 use pyo3::{
+    exceptions::PyException,
     prelude::*,
     types::{PyString, PyTuple},
 };
@@ -101,6 +102,15 @@ pub(crate) fn describe(
     let mut encoder = Encoder::new(&functions, &owner);
     encoder.shown(value)?;
     Ok(inspect_marked(&encoder.finish(), limit, encode::MARK))
+}
+
+/// The outcome of code that may belong to the caller; `None` for an exception of that code. An exception that must
+/// reach the host, such as the `KeyboardInterrupt` of a signal that arrives meanwhile, stays one.
+pub(crate) fn tolerated<T>(py: Python<'_>, outcome: PyResult<T>) -> PyResult<Option<T>> {
+    match outcome {
+        Err(raised) if raised.is_instance_of::<PyException>(py) => Ok(None),
+        outcome => outcome.map(Some),
+    }
 }
 
 /// The value that a sandbox threw, if `exception` stands for a thrown value that is no Error.

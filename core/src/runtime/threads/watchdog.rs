@@ -13,11 +13,13 @@ use std::{
 
 use crate::os::sync::{Condvar, Mutex};
 
-/// If the engine has not read the clock for this long, the watchdog settles the run.
-pub(crate) const GRACE: Duration = Duration::from_millis(40);
+/// If the engine has not read the clock for this long, the watchdog settles the run. Code that the engine can interrupt
+/// ends much sooner, but a thread of a busy machine may not have a processor for longer, and a run that is settled by
+/// force has no position.
+pub(crate) const GRACE: Duration = Duration::from_millis(200);
 
-/// The same for a cell: to settle it by force costs the state of its session, and a thread of a busy machine may not
-/// have had a processor before. A development build undoes a cell in ten times as long.
+/// The same for a cell: to settle it by force costs the state of its session. A development build undoes a cell in ten
+/// times as long.
 pub(crate) const CELL_GRACE: Duration =
     Duration::from_millis(if cfg!(debug_assertions) { 2_000 } else { 200 });
 

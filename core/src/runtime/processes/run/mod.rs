@@ -59,8 +59,9 @@ use crate::{
 /// How long a run computes before others need not wait for it.
 const SLICE: Duration = Duration::from_millis(10);
 
-/// How long a worker has for ending a run.
-const GRACE: Duration = Duration::from_millis(50);
+/// How long a worker has for ending a run. It needs much less, but may not have a processor for longer on a busy machine,
+/// and a run whose worker is killed has no position.
+const GRACE: Duration = Duration::from_millis(200);
 
 /// How long a worker has for ending a cell: to kill it costs the session's state. A development build undoes a cell in
 /// ten times as long.

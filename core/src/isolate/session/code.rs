@@ -6,6 +6,8 @@
 
 use std::sync::Arc;
 
+use memchr::memmem;
+
 use crate::{
     isolate::{
         State,
@@ -96,9 +98,8 @@ const KIND_OF_NAMES: u8 = 1;
 fn renamed(bytecode: &[u8], name: &str, new_name: &str) -> Option<Vec<u8>> {
     let (old, new) = (name_entry(name)?, name_entry(new_name)?);
     // A source that had the mark would have the name in another text, whose length must stay.
-    let mut places = (0..).zip(bytecode.windows(name.len()));
-    let mut is_name = || places.find(|(_, part)| *part == name.as_bytes());
-    let ((place, _), None) = (is_name()?, is_name()) else { return None };
+    let mut places = memmem::find_iter(bytecode, name.as_bytes());
+    let (place, None) = (places.next()?, places.next()) else { return None };
     let place = (place + name.len()).checked_sub(old.len())?;
     if bytecode.get(place..place + old.len())? != old {
         return None;

@@ -9,12 +9,14 @@ import resource
 import socket
 import stat
 import sys
+import tempfile
 
 libc = ctypes.CDLL(None, use_errno=True)
 NAMES = ("bpf", "keyctl", "userfaultfd", "perf_event_open", "reboot")
 NUMBERS = {"x86_64": (321, 250, 323, 298, 169), "aarch64": (280, 219, 282, 241, 142)}
 SYS = dict(zip(NAMES, NUMBERS[platform.machine()], strict=True))
 SYS |= {"io_uring_setup": 425, "open_tree": 428, "fsopen": 430, "pidfd_getfd": 438}
+SYS |= {"openat2": 437, "fchmodat2": 452}
 
 
 def checked(result):
@@ -43,6 +45,19 @@ def connect(family, address, kind=socket.SOCK_STREAM):
 
 def make_socket(*of):
     socket.socket(*of).close()
+
+
+def own_file(mode=0o600):
+    """The path of a new file with that mode."""
+    path = os.path.join(tempfile.mkdtemp(), "file")
+    os.close(os.open(path, os.O_WRONLY | os.O_CREAT, mode))
+    return path
+
+
+def open_with_mode(mode):
+    # How `openat2` is to open: the flags, the mode, the resolution.
+    how = (ctypes.c_uint64 * 3)(os.O_WRONLY | os.O_CREAT, mode, 0)
+    call("openat2", -100, f"{tempfile.mkdtemp()}/file".encode(), how, ctypes.sizeof(how))
 
 
 def pidfd_of_host(act):
@@ -121,6 +136,13 @@ ACTS = {
     "write_settings": lambda: write("/etc/new"),
     "write_kernel_settings": lambda: write("/proc/sys/kernel/core_pattern"),
     "make_device": lambda: os.mknod("device", stat.S_IFCHR | 0o600, os.makedev(1, 1)),
+    "set_uid": lambda: os.chmod(own_file(), 0o4755),
+    "set_gid": lambda: os.chmod(own_file(), 0o2755),
+    "set_uid_of_open": lambda: os.fchmod(os.open(own_file(), os.O_WRONLY), 0o4755),
+    "set_uid_without_link": lambda: call("fchmodat2", -100, own_file().encode(), 0o4755, 0x100),
+    "make_set_uid": lambda: own_file(0o4755),
+    "make_set_uid_node": lambda: os.mknod(own_file() + "1", stat.S_IFREG | 0o4755),
+    "make_set_uid_by_openat2": lambda: open_with_mode(0o4755),
     "mount": lambda: checked(libc.mount(b"none", b"/tmp", b"tmpfs", 0, None)),
     "unmount": lambda: checked(libc.umount2(b"/proc", 2)),
     "open_tree": lambda: call("open_tree", -100, b"/", 1),

@@ -81,6 +81,19 @@ const TAKEN: &[Row] = &[
     ),
     ("devices of its own", "EACCES", &["make_device"]),
     (
+        "files that give their owner's rights to others",
+        "EPERM",
+        &[
+            "set_uid",
+            "set_gid",
+            "set_uid_of_open",
+            "set_uid_without_link",
+            "make_set_uid",
+            "make_set_uid_node",
+        ],
+    ),
+    ("the call that opens by a mode in memory", "ENOSYS", &["make_set_uid_by_openat2"]),
+    (
         "mounts and namespaces",
         "EPERM",
         &[
@@ -121,6 +134,12 @@ const ANYBODY: &[&str] = &[
     "write_beside",
     "write_shown",
     "write_beside_shown",
+    "set_uid",
+    "set_gid",
+    "set_uid_of_open",
+    "make_set_uid",
+    "make_set_uid_node",
+    "make_set_uid_by_openat2",
 ];
 
 /// Acts of the network that a kernel with `network` may do.

@@ -57,8 +57,6 @@ const ALWAYS: &[libc::c_long] = &[
     libc::SYS_pwrite64,
     libc::SYS_pwritev,
     libc::SYS_pwritev2,
-    libc::SYS_openat,
-    libc::SYS_openat2,
     libc::SYS_close,
     libc::SYS_close_range,
     libc::SYS_lseek,
@@ -75,13 +73,10 @@ const ALWAYS: &[libc::c_long] = &[
     libc::SYS_chdir,
     libc::SYS_fchdir,
     libc::SYS_mkdirat,
-    libc::SYS_mknodat,
     libc::SYS_unlinkat,
     libc::SYS_renameat2,
     libc::SYS_linkat,
     libc::SYS_symlinkat,
-    libc::SYS_fchmod,
-    libc::SYS_fchmodat,
     libc::SYS_fchown,
     libc::SYS_fchownat,
     libc::SYS_umask,
@@ -118,7 +113,6 @@ const ALWAYS: &[libc::c_long] = &[
     libc::SYS_inotify_init1,
     libc::SYS_inotify_add_watch,
     libc::SYS_inotify_rm_watch,
-    FCHMODAT2,
     // Waiting.
     libc::SYS_ppoll,
     libc::SYS_pselect6,
@@ -250,8 +244,6 @@ const ALWAYS_HERE: &[libc::c_long] = &[
     libc::SYS_getrlimit,
     libc::SYS_setrlimit,
     libc::SYS_sync_file_range,
-    libc::SYS_open,
-    libc::SYS_creat,
     libc::SYS_stat,
     libc::SYS_lstat,
     libc::SYS_access,
@@ -259,13 +251,11 @@ const ALWAYS_HERE: &[libc::c_long] = &[
     libc::SYS_getdents,
     libc::SYS_mkdir,
     libc::SYS_rmdir,
-    libc::SYS_mknod,
     libc::SYS_unlink,
     libc::SYS_rename,
     libc::SYS_renameat,
     libc::SYS_link,
     libc::SYS_symlink,
-    libc::SYS_chmod,
     libc::SYS_chown,
     libc::SYS_lchown,
     libc::SYS_utime,
@@ -435,6 +425,33 @@ const OPTIONS: [i32; 13] = [
     0x5356_4d41,
 ];
 
+/// The bits of a mode by which a file gives the rights of its owner, or of its group, to anybody who executes it.
+const OF_OWNER: u32 = libc::S_ISUID | libc::S_ISGID;
+
+/// The flags of a call that opens a file: it looks at the mode if one of these is among them.
+const MAKES: i32 = libc::O_CREAT | (libc::O_TMPFILE & !libc::O_DIRECTORY);
+
+/// Calls that set the mode of a file, and the place of the mode.
+const MODES: &[(libc::c_long, u32)] = &[
+    (libc::SYS_fchmod, 1),
+    (libc::SYS_fchmodat, 2),
+    (FCHMODAT2, 2),
+    (libc::SYS_mknodat, 2),
+    #[cfg(target_arch = "x86_64")]
+    (libc::SYS_chmod, 1),
+    #[cfg(target_arch = "x86_64")]
+    (libc::SYS_mknod, 1),
+    #[cfg(target_arch = "x86_64")]
+    (libc::SYS_creat, 1),
+];
+
+/// Calls that open a file, and the place of the flags, which the mode follows.
+const OPENS: &[(libc::c_long, u32)] = &[
+    (libc::SYS_openat, 2),
+    #[cfg(target_arch = "x86_64")]
+    (libc::SYS_open, 1),
+];
+
 /// Options of sockets that a program may set where a limit of each process counts its memory.
 const SOCKET_OPTIONS: [i32; 8] = [
     libc::SO_REUSEADDR,
@@ -451,6 +468,13 @@ const SOCKET_OPTIONS: [i32; 8] = [
 pub(in crate::linux) fn interpreter(granted: Granted) -> Rules {
     let mut rules: Vec<Rule> = with_arguments(granted).collect();
     let unless = |is_granted| if is_granted { Verdict::Allow } else { REFUSED };
+    let plain = |mode| vec![has(mode, OF_OWNER, 0)];
+    rules.extend(MODES.iter().map(|(call, mode)| when(*call, vec![plain(*mode)], REFUSED)));
+    rules.extend(OPENS.iter().map(|(call, flags)| {
+        when(*call, vec![vec![has(*flags, word(MAKES), 0)], plain(flags + 1)], REFUSED)
+    }));
+    // Its mode is in memory, where no filter looks; without it libraries take the others.
+    rules.push(decided(libc::SYS_openat2, UNKNOWN));
     rules.extend(FORKS.iter().map(|call| decided(*call, unless(granted.may_fork))));
     rules.extend(NAMING.iter().map(|call| decided(*call, unless(granted.network))));
     rules.extend(ALWAYS.iter().chain(ALWAYS_HERE).map(|call| decided(*call, Verdict::Allow)));

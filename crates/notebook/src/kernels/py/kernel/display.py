@@ -72,12 +72,16 @@ def bundle_of(value):
     for kind, name in REPRS.items():
         if kind not in bundle and hasattr(type(value), name):
             given = asked(value, name)
-            bundle[kind] = (
-                given[0] if isinstance(given, tuple) and kind != "application/json" else given
-            )
+            bundle[kind] = content_of_repr(given)
     if all(bundle.get(kind) is None for kind in (*REPRS, "text/plain") if kind != SVG):
         bundle["text/plain"] = repr(value)
     return bundle
+
+
+def content_of_repr(given):
+    """The content that a method gave, alone or with its metadata."""
+    is_pair = isinstance(given, tuple) and len(given) == 2 and isinstance(given[1], dict)
+    return given[0] if is_pair else given
 
 
 def asked(value, name, **keywords):

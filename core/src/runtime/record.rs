@@ -328,7 +328,9 @@ mod tests {
 
     fn named(reasons: impl IntoIterator<Item = Reason>, state: SessionState) -> String {
         let mut record = Record::new(1);
-        reasons.into_iter().for_each(|reason| record.ask(reason));
+        for reason in reasons {
+            record.ask(reason);
+        }
         assert_eq!(record.settle(End::Asked, None, Some(state)), Status::Terminated);
         record.failure().expect("an error").0
     }

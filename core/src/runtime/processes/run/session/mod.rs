@@ -534,10 +534,7 @@ impl Session {
         loop {
             let is_idle = shared.flights.is_empty() && shared.granted.is_empty();
             let aside = if is_idle { shared.queue.take_aside() } else { None };
-            let Some(entry) = aside.map(Entry::Run).or_else(|| shared.queue.pop()) else {
-                return None;
-            };
-            let run = match entry {
+            let run = match aside.map(Entry::Run).or_else(|| shared.queue.pop())? {
                 Entry::Run(run) => run,
                 Entry::Call(call) => match self.turn_of(shared, call) {
                     CallsTurn::Comes(run) => run,

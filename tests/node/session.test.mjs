@@ -501,6 +501,38 @@ test('the host lets go of functions and promises that an undone cell was given',
   assert.deepStrictEqual(kept.map((reference) => reference.deref()), kept.map(() => undefined));
 });
 
+test('questions and cells that interleave all have their answers', async () => {
+  for (let round = 0; round < 20; round += 1) {
+    const back = async (f) => {
+      await sleep(1);
+      return f(1);
+    };
+    const session = new Session({ cells: 'interleave', globals: { back } });
+    const cells = [1, 2].map((a) => session.run(`const a${a} = ${a}; await back((n) => n + a${a})`));
+    const names = Array.from({ length: 5 }, () => session.names());
+    assert.deepStrictEqual((await Promise.all(cells)).map(({ result }) => result), [2, 3]);
+    for (const known of await Promise.all(names)) assert.ok(known.every(({ type }) => type === 'number'));
+    await session.close();
+  }
+});
+
+test('names are read while a cell in flight is ended', async () => {
+  const never = () => new Promise(() => {});
+  const session = new Session({ cells: 'interleave', globals: { never } });
+  await session.run(Array.from({ length: 2_000 }, (_, n) => `const n${n} = new Map();`).join('\n'));
+  for (let round = 0; round < 40; round += 1) {
+    const cell = session.run('await never()');
+    await session.names();
+    const names = [1, 2, 3].map(() => session.names());
+    // At other moments in each round, also while they are read.
+    for (const until = performance.now() + (round % 12) / 4; performance.now() < until;);
+    cell.terminate('enough');
+    assert.equal((await cell).session, 'rolledBack');
+    for (const known of await Promise.all(names)) assert.equal(known.length, 2_000);
+  }
+  await session.close();
+});
+
 test('a signal that refuses its listener ends the cell that nobody gets', async () => {
   const signal = {
     aborted: false,

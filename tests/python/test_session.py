@@ -456,7 +456,7 @@ def test_a_function_of_the_sandbox_can_be_called_on_another_loop() -> None:
     session.close()
 
     async def call_closed() -> None:
-        with pytest.raises(RuntimeError, match="closed"):
+        with pytest.raises(SandboxError, match=r"^SessionClosed: "):
             await kept[0](1)
 
     asyncio.run(call_closed())
@@ -517,11 +517,11 @@ async def test_a_promise_of_a_cell_that_was_rolled_back_fails() -> None:
         handle.terminate("enough")
         ended = await handle
         assert (ended.status, ended.session) == ("terminated", "rolledBack")
-        with pytest.raises(RuntimeError, match="rolled back"):
+        with pytest.raises(SandboxError, match=r"^SessionRolledBack: "):
             await kept[1]["p"]
         assert not kept[0]["p"].done()
         await session.reset()
-        with pytest.raises(RuntimeError, match="reset"):
+        with pytest.raises(SandboxError, match=r"^SessionReset: "):
             await kept[0]["p"]
 
 

@@ -50,7 +50,7 @@ FORKED = """
     async def call():
         try:
             return await kept[0]()
-        except RuntimeError as refused:
+        except isolane.SandboxError as refused:
             return str(refused)
 
     if child := os.fork():
@@ -78,7 +78,7 @@ FORKED = """
 def test_a_session_is_over_in_a_forked_child() -> None:
     assert run_program(FORKED) == [
         "child: the session was opened before this process was forked",
-        "the session is closed; nothing in its sandbox can be called any more <Session closed>",
+        "SessionClosed: the session was closed <Session closed>",
         "own",
         "parent: 1 1",
     ]

@@ -132,16 +132,22 @@ def fail(future: asyncio.Future[Any], raised: BaseException) -> None:
     future.exception()
 
 
+def run_settled() -> Exception:
+    """The exception of futures whose run has settled."""
+    return RuntimeError(SETTLED)
+
+
 def fail_all(
     futures: collections.deque[asyncio.Future[Any]],
     loop: asyncio.AbstractEventLoop | None,
-    why: str = SETTLED,
+    why: Callable[[], Exception] = run_settled,
 ) -> None:
-    """Fails futures that will never settle, some in each turn of the loop: there may be many."""
+    """Fails futures that will never settle, some in each turn of the loop: there may be many.
+    `why` makes the exception of each."""
     for _ in range(min(len(futures), _MOST_FUTURES)):
         future = futures.popleft()
         if not future.done() and not future.get_loop().is_closed():
-            fail(future, RuntimeError(why))
+            fail(future, why())
     if futures and loop is not None and not loop.is_closed():
         loop.call_soon(fail_all, futures, loop, why)
 
@@ -156,7 +162,7 @@ def cancel_all(
         loop.call_soon(cancel_all, tasks, loop)
 
 
-def fail_everywhere(futures: Iterable[asyncio.Future[Any]], why: str) -> None:
+def fail_everywhere(futures: Iterable[asyncio.Future[Any]], why: Callable[[], Exception]) -> None:
     """Fails futures of any loops, each on its own loop."""
     by_loop: dict[asyncio.AbstractEventLoop, collections.deque[asyncio.Future[Any]]] = {}
     for future in futures:

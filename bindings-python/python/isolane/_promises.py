@@ -273,7 +273,7 @@ class Promises:
         """The promises of the sandbox that have not settled."""
         return self._of_sandbox.values()
 
-    def lose(self, is_lost: Callable[[SandboxFuture], bool], why: str) -> None:
+    def lose(self, is_lost: Callable[[SandboxFuture], bool], why: Callable[[], Exception]) -> None:
         """Fails promises of the sandbox that will never settle."""
         lost = [(n, future) for n, future in tuple(self._of_sandbox.items()) if is_lost(future)]
         for number, _ in lost:

@@ -15,6 +15,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, cast
 
 from ._bridge import bridge_of
+from ._errors import SandboxError
 from ._futures import fail, fail_everywhere, on_loop
 from ._isolane import HostCall, Message, RunHandle, Runtime, Session, System
 from ._promises import Watched
@@ -25,9 +26,17 @@ if TYPE_CHECKING:
     from ._cell import Cell
     from ._page import PageDriver
 
-_CLOSED = "the session is closed; nothing in its sandbox can be called any more"
-_RESET = "the session was reset; this belongs to a state that it has forgotten"
-_ROLLED_BACK = "the session was rolled back; this belongs to a state that it has forgotten"
+
+def _closed() -> Exception:
+    return SandboxError("SessionClosed", "the session was closed")
+
+
+def _reset() -> Exception:
+    return SandboxError("SessionReset", "the session was reset")
+
+
+def _rolled_back() -> Exception:
+    return SandboxError("SessionRolledBack", "the cell that gave this was rolled back")
 
 
 class SessionHost(Run):
@@ -135,7 +144,7 @@ class SessionHost(Run):
         loop = asyncio.get_running_loop()
         if self.has_ended or not self.remote.running():
             future = loop.create_future()
-            fail(future, RuntimeError(_CLOSED))
+            fail(future, _closed())
             return future
         self._listen(loop)
         try:
@@ -179,7 +188,7 @@ class SessionHost(Run):
 
     def _report(self, call: HostCall) -> Any:
         if self.sink is None:
-            raise RuntimeError(_CLOSED)
+            raise _closed()
         return self.context.copy().run(self.sink, call.take_report(self))
 
     def function_settled(self, call: int, ok: bool, message: Message) -> None:
@@ -195,7 +204,7 @@ class SessionHost(Run):
         """Fails the promises of the sandbox that went with the end of a cell."""
         self.cells.discard(cell)
         if session == "rolledBack":
-            self._promises.lose(lambda future: future.origin is cell, _ROLLED_BACK)
+            self._promises.lose(lambda future: future.origin is cell, _rolled_back)
             # Where cells interleave, a later one may have completed, and have what this one was
             # given.
             if not self._interleaves:
@@ -208,7 +217,7 @@ class SessionHost(Run):
 
     def was_reset(self, place: int) -> None:
         """Fails the promises of the sandbox from before a reset, which came after that place."""
-        self._promises.lose(lambda future: future.place <= place, _RESET)
+        self._promises.lose(lambda future: future.place <= place, _reset)
         self._promises.cancel_calls(lambda run: run is not self and run.place <= place)
         self._promises.take_back(lambda run: run is not self and run.place <= place)
         self.native.take_back(1, place)
@@ -218,7 +227,7 @@ class SessionHost(Run):
         if self.has_ended:
             return
         self.has_ended = True
-        self._promises.lose(lambda _: True, _CLOSED)
+        self._promises.lose(lambda _: True, _closed)
         if not self.remote.forked():
             self._promises.cancel_calls(lambda _: True)
             self.native.end()
@@ -239,7 +248,7 @@ class SessionHost(Run):
     def fork(self, own_thread: bool) -> None:
         """Ends the session in a forked child."""
         if own_thread:
-            fail_everywhere(self._sandbox_functions.pending(), _CLOSED)
+            fail_everywhere(self._sandbox_functions.pending(), _closed)
         self._sandbox_functions.leave()
         self._promises.leave()
         self.finish()

@@ -117,9 +117,11 @@ impl Record {
         self.end.is_some()
     }
 
-    /// Notes why the run has to end; the first reason stays.
+    /// Notes why the run has to end; the first reason stays, but for the end of another cell.
     pub(crate) fn ask(&mut self, reason: Reason) {
-        self.end.get_or_insert(reason);
+        if matches!(self.end, None | Some(Reason::RolledBack)) {
+            self.end = Some(reason);
+        }
     }
 
     /// Notes that more was to be held for the run than its limit allows.
@@ -210,6 +212,10 @@ impl Record {
         peak_bytes: Option<u64>,
         cell: Option<SessionState>,
     ) -> Status {
+        if cell == Some(SessionState::Reset) && matches!(self.end, Some(Reason::RolledBack)) {
+            // There was no point to go back to.
+            self.end = Some(Reason::Reset);
+        }
         let is_oversized = matches!(end, End::Oversized(_));
         let cell = cell.map(|session| Box::new(self.outcome(session, &mut end)));
         let (end, place) = match end {
@@ -313,5 +319,36 @@ impl Record {
                 )
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn named(reasons: impl IntoIterator<Item = Reason>, state: SessionState) -> String {
+        let mut record = Record::new(1);
+        for reason in reasons {
+            record.ask(reason);
+        }
+        assert_eq!(record.settle(End::Asked, None, Some(state)), Status::Terminated);
+        record.failure().expect("an error").0
+    }
+
+    #[test]
+    fn the_first_reason_stays_but_for_the_end_of_another_cell() {
+        let caller = || Reason::of_caller(Some("enough"));
+        let rolled_back = SessionState::RolledBack;
+        assert_eq!(named([Reason::Closed, caller()], rolled_back), CLOSED.0);
+        assert_eq!(named([caller(), Reason::RolledBack], rolled_back), TERMINATED);
+        assert_eq!(named([Reason::RolledBack, caller(), Reason::Closed], rolled_back), TERMINATED);
+        assert_eq!(named([Reason::RolledBack], rolled_back), ROLLED_BACK.0);
+    }
+
+    #[test]
+    fn a_cell_that_is_undone_with_another_one_tells_of_a_reset() {
+        assert_eq!(named([Reason::RolledBack], SessionState::Reset), RESET.0);
+        let caller = Reason::of_caller(None);
+        assert_eq!(named([caller], SessionState::Reset), TERMINATED);
     }
 }

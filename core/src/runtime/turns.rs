@@ -2,7 +2,8 @@
 //!
 //! In: runs as they are queued, and calls of functions of the sandbox as the host makes them. Out: both, in the order in
 //! which they came. A call becomes a run when its turn comes. A cell that waits for the host before that is handed all
-//! calls that wait, and the messages that came behind them.
+//! calls that wait, and the messages that came behind them. Runs that need the session without cells in flight let
+//! others pass.
 
 use std::{collections::VecDeque, sync::Arc};
 
@@ -18,6 +19,8 @@ pub(crate) enum Entry<R> {
 /// All that wait in one session.
 pub(crate) struct Turns<R> {
     entries: VecDeque<Entry<R>>,
+    /// Runs whose turn has come, and that wait until no cell is in flight.
+    aside: VecDeque<Arc<R>>,
     /// The calls, in their order, and the messages that came behind them while a cell ran.
     messages: VecDeque<Inbound>,
     /// How many of the messages are no calls.
@@ -28,13 +31,29 @@ pub(crate) struct Turns<R> {
 
 impl<R> Default for Turns<R> {
     fn default() -> Self {
-        Self { entries: VecDeque::new(), messages: VecDeque::new(), behind: 0, over: 0 }
+        Self {
+            entries: VecDeque::new(),
+            aside: VecDeque::new(),
+            messages: VecDeque::new(),
+            behind: 0,
+            over: 0,
+        }
     }
 }
 
 impl<R> Turns<R> {
     pub(crate) fn is_empty(&self) -> bool {
-        self.entries.is_empty()
+        self.entries.is_empty() && self.aside.is_empty()
+    }
+
+    /// Keeps a run whose turn has come until no cell is in flight.
+    pub(crate) fn set_aside(&mut self, run: Arc<R>) {
+        self.aside.push_back(run);
+    }
+
+    /// Takes out the run that has waited longest for that.
+    pub(crate) fn take_aside(&mut self) -> Option<Arc<R>> {
+        self.aside.pop_front()
     }
 
     pub(crate) fn iter(&self) -> impl Iterator<Item = &Entry<R>> {
@@ -61,12 +80,12 @@ impl<R> Turns<R> {
 
     /// Takes out all runs, and forgets the calls.
     pub(crate) fn drain(&mut self) -> Vec<Arc<R>> {
-        let Self { entries, .. } = std::mem::take(self);
+        let Self { entries, aside, .. } = std::mem::take(self);
         let run = |entry| match entry {
             Entry::Run(run) => Some(run),
             Entry::Call(_) => None,
         };
-        entries.into_iter().filter_map(run).collect()
+        aside.into_iter().chain(entries.into_iter().filter_map(run)).collect()
     }
 
     /// Keeps the entries that are alive.

@@ -392,13 +392,14 @@ impl SessionIsolate {
         self.capabilities.add(request, first);
     }
 
-    /// The names that cells have declared. Between cells; runs no code of the sandbox. `None` if the engine was left
-    /// while it was read, which tells nothing of the names.
+    /// The names that cells have declared. Between cells, and while cells in flight wait; runs no code of the sandbox.
+    /// `None` if the engine was left while it was read, which tells nothing of the names.
     pub(crate) fn names(&mut self) -> Option<Vec<Name>> {
         let Some(state) = &self.state else { return Some(Vec::new()) };
         let occupied = self.tenant.occupy();
         occupied.instance().realm().attach(state);
-        occupied.instance().enter(|_| state.names()).ok()
+        // The end of a cell in flight is none of theirs, and they allocate.
+        occupied.instance().enter_unaccounted(|| state.names()).ok()
     }
 
     /// The number of calls to the host that have no answer yet, neither handed in nor among these.

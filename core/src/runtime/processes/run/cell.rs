@@ -284,7 +284,8 @@ impl Run {
         }
         let frame = match shared.work.take() {
             Some(Work::Cell(cell)) => {
-                if let CellWork::Held { call, .. } = &cell.work {
+                // One that the worker has already was forgotten if the session was reset since.
+                if let CellWork::Held { call, .. } | CellWork::Left { call } = &cell.work {
                     worker.dealings.lock().ledger.call(*call);
                 }
                 ToWorker::Cell(cell).into_frame()

@@ -127,11 +127,6 @@ impl Kind {
     pub(crate) fn is_task(self) -> bool {
         matches!(self, Self::Task | Self::Fork | Self::Reset)
     }
-
-    /// Whether it waits until no cell is in flight.
-    pub(crate) fn is_alone(self) -> bool {
-        matches!(self, Self::Fork | Self::Reset)
-    }
 }
 
 /// The parts of a run that belongs to a session.

@@ -51,8 +51,11 @@ impl Run {
     /// Asks the run to end; the first reason stays.
     pub(crate) fn end(self: &Arc<Self>, reason: Reason) {
         let mut shared = self.shared.lock();
-        if self.is_settled() || shared.claimed || shared.record.is_asked() {
+        if self.is_settled() || shared.claimed {
             return;
+        }
+        if shared.record.is_asked() {
+            return shared.record.ask(reason);
         }
         // A runtime that closes may end thousands at once, on a thread of the host.
         let needs_no_place = matches!(&reason, Reason::Stalled(_))

@@ -22,17 +22,28 @@ use crate::{
 };
 
 impl Shared {
-    /// The place of the next one in the queue. A copy of the session waits until no cell is in flight, and so do those
-    /// behind it which have not begun.
-    pub(super) fn first(&self) -> Option<usize> {
-        let is_bar = |run: &Arc<Run>| run.kind().is_some_and(Kind::is_alone) && run.is_waiting();
-        let mut entries = self.queue.iter().enumerate();
-        match entries.next()?.1 {
-            Entry::Run(run) if !self.flights.is_empty() && is_bar(run) => {}
-            _ => return Some(0),
+    /// Takes out the next one in the queue. While cells are in flight, a copy of the session is set aside: those before it
+    /// may wait for those behind it. A reset waits for them, and so do those behind it which have not begun.
+    pub(super) fn next_entry(&mut self) -> Option<Entry<Run>> {
+        if self.flights.is_empty() {
+            let aside = self.queue.take_aside();
+            return aside.map(Entry::Run).or_else(|| self.queue.pop());
+        }
+        let is_of = |entry: &Entry<Run>, kind| match entry {
+            Entry::Run(run) => run.kind() == Some(kind) && run.is_waiting(),
+            Entry::Call(_) => false,
+        };
+        while self.queue.iter().next().is_some_and(|first| is_of(first, Kind::Fork)) {
+            if let Some(Entry::Run(run)) = self.queue.pop() {
+                self.queue.set_aside(run);
+            }
+        }
+        if !self.queue.iter().next().is_some_and(|first| is_of(first, Kind::Reset)) {
+            return self.queue.pop();
         }
         let is_called = |entry: &Entry<Run>| matches!(entry, Entry::Run(run) if run.is_called());
-        entries.find(|(_, entry)| is_called(entry)).map(|(place, _)| place)
+        let place = self.queue.iter().position(is_called)?;
+        self.queue.remove(place)
     }
 
     /// Removes a cell that is over, and those that were undone with it; returns the latter.

@@ -361,7 +361,7 @@ impl Session {
         }
         self.dispatch(shared);
         loop {
-            let run = match shared.queue.remove(shared.first()?)? {
+            let run = match shared.next_entry()? {
                 Entry::Run(run) => run,
                 Entry::Call(call) => {
                     if self.resources.registry.is_closed() {

@@ -6,7 +6,7 @@
 //! worker is parked, its frames are held back until one of the cells in flight has a permit, in the name of all.
 
 use std::{
-    collections::HashSet,
+    collections::{HashSet, VecDeque},
     sync::{Arc, atomic::Ordering},
     time::Duration,
 };
@@ -50,9 +50,8 @@ impl Shared {
     /// Whether the first one in the queue can begin as soon as the worker parks.
     fn has_next(&self) -> bool {
         let can_begin = |entry: &Entry<Run>| match entry {
-            Entry::Run(run) => {
-                run.is_waiting().then(|| self.flights.is_empty() || !run.asks_for_copy())
-            }
+            // A copy waits for the cells in flight.
+            Entry::Run(run) => (run.is_waiting() && !run.asks_for_copy()).then_some(true),
             Entry::Call(call) => match self.calls.place_of(*call) {
                 Some(Placed::Waiting | Placed::Left) => Some(true),
                 Some(Placed::Sent) => Some(false),
@@ -123,7 +122,8 @@ impl Session {
             ToHost::Placed { call, number } => self.placed(call, number),
             ToHost::CellEnded(ended) => self.cell_over(worker, *ended),
             message @ (ToHost::Names { .. } | ToHost::Copied(_)) => {
-                let asked = self.shared.lock().asked.clone().ok_or(Unreadable::Broken)?;
+                // The names of a session are several messages.
+                let asked = self.shared.lock().asked.front().cloned().ok_or(Unreadable::Broken)?;
                 asked.take_message(message).map(drop)
             }
             message => {
@@ -301,7 +301,7 @@ impl Session {
             let mut shared = self.shared.lock();
             shared.flights.retain(|flight| !is_same(Some(flight), run));
             let mut lost = shared.calls.end_of(run.call_of_host());
-            let (mut gone, mut asked, mut others) = (Vec::new(), None, Vec::new());
+            let (mut gone, mut asked, mut others) = (Vec::new(), VecDeque::new(), Vec::new());
             match place {
                 Place::Lost(_) => {
                     asked = shared.lose_worker();

@@ -12,6 +12,7 @@ mod delivery;
 mod interleave;
 
 use std::{
+    collections::VecDeque,
     fmt,
     sync::{
         Arc, Weak,
@@ -87,8 +88,9 @@ struct Shared {
     granted: Vec<Arc<Run>>,
     /// The cells that have begun and are not over, if cells interleave, in the order in which they began.
     flights: Vec<Arc<Run>>,
-    /// The question that the worker has, if cells interleave: one of them may compute before it answers.
-    asked: Option<Arc<Run>>,
+    /// The questions that the worker has, if cells interleave, in the order in which it answers them: cells may compute
+    /// before it does.
+    asked: VecDeque<Arc<Run>>,
     /// Whether the worker is asked to park, because a new run waits.
     offered: bool,
     worker: Option<Arc<SessionWorker>>,
@@ -309,7 +311,7 @@ impl Session {
             if run.number() != 0 {
                 shared.flights.push(Arc::clone(run));
             } else if self.request.interleave {
-                shared.asked = Some(Arc::clone(run));
+                shared.asked.push_back(Arc::clone(run));
             }
             worker
         };
@@ -353,7 +355,7 @@ impl Session {
     pub(super) fn lose(&self, worker: &SessionWorker, how: &Lost) -> Option<Arc<Run>> {
         let mut shared = self.shared.lock();
         let current = worker.take_current();
-        shared.asked.take_if(|asked| current.as_ref().is_some_and(|it| Arc::ptr_eq(it, asked)));
+        shared.asked.retain(|asked| !current.as_ref().is_some_and(|it| Arc::ptr_eq(it, asked)));
         if !shared.worker.as_ref().is_some_and(|own| std::ptr::eq(Arc::as_ptr(own), worker)) {
             return current;
         }
@@ -387,18 +389,20 @@ impl Session {
         if run.number() != 0 && place != Place::Untouched {
             return self.leave_flight(run, place, (&name, &message));
         }
-        let (mut asked, mut gone) = (None, Vec::new());
+        let (mut asked, mut gone) = (VecDeque::new(), Vec::new());
         let (next, lost) = {
             let mut shared = self.shared.lock();
             let is_current =
                 |current: &Arc<Run>| std::ptr::eq(Arc::as_ptr(current), std::ptr::from_ref(run));
-            shared.asked.take_if(|asked| is_current(asked));
+            shared.asked.retain(|asked| !is_current(asked));
             if !shared.current.as_ref().is_some_and(is_current) {
                 // It waited in the queue.
                 shared.note_over(1);
                 shared.granted.retain(|granted| !is_current(granted));
                 let lost = shared.calls.end_of(run.call_of_host());
+                let next = self.schedule(&mut shared);
                 drop(shared);
+                self.start(next);
                 self.reject(lost, (&name, &message));
                 return self.free_when_idle();
             }
@@ -463,7 +467,7 @@ impl Session {
             runs.append(&mut shared.granted);
             runs.extend(shared.current.clone());
             runs.append(&mut shared.flights);
-            runs.extend(shared.asked.take());
+            runs.extend(std::mem::take(&mut shared.asked));
             shared.inbox.clear();
             shared.settle_again();
             shared.lost = None;
@@ -527,8 +531,10 @@ impl Session {
         if shared.current.is_some() {
             return None;
         }
-        while let Some(entry) = shared.queue.pop() {
-            let run = match entry {
+        loop {
+            let is_idle = shared.flights.is_empty() && shared.granted.is_empty();
+            let aside = if is_idle { shared.queue.take_aside() } else { None };
+            let run = match aside.map(Entry::Run).or_else(|| shared.queue.pop())? {
                 Entry::Run(run) => run,
                 Entry::Call(call) => match self.turn_of(shared, call) {
                     CallsTurn::Comes(run) => run,
@@ -539,10 +545,10 @@ impl Session {
                     }
                 },
             };
-            // A copy waits until no cell is in flight, and so do the runs behind it.
-            if !shared.flights.is_empty() && run.is_waiting() && run.asks_for_copy() {
-                shared.queue.push_first(Entry::Run(run));
-                return None;
+            // A copy waits until no cell is in flight. The runs behind it do not: those before may wait for them.
+            if !is_idle && run.is_waiting() && run.asks_for_copy() {
+                shared.queue.set_aside(run);
+                continue;
             }
             // Those that were ended meanwhile have settled.
             if run.take_turn() {
@@ -550,7 +556,6 @@ impl Session {
                 return Some(run);
             }
         }
-        None
     }
 
     /// A cell waits for the host: it is handed the calls that wait.
@@ -628,8 +633,8 @@ impl Shared {
         }
     }
 
-    /// Forgets the worker. Returns the question that it had.
-    fn lose_worker(&mut self) -> Option<Arc<Run>> {
+    /// Forgets the worker. Returns the questions that it had.
+    fn lose_worker(&mut self) -> VecDeque<Arc<Run>> {
         let worker = self.worker.take();
         self.offered = false;
         // The numbers in a state that no worker had were given out where it comes from.
@@ -639,7 +644,7 @@ impl Shared {
         if let Some(worker) = worker {
             worker.give_up();
         }
-        self.asked.take()
+        std::mem::take(&mut self.asked)
     }
 
     /// Notes that a worker has these updates.
@@ -651,9 +656,9 @@ impl Shared {
     }
 }
 
-/// Ends a question that only a worker could have answered which is gone.
-fn end_asked(asked: Option<Arc<Run>>) {
-    if let Some(run) = asked {
+/// Ends questions that only a worker could have answered which is gone.
+fn end_asked(asked: VecDeque<Arc<Run>>) {
+    for run in asked {
         run.undo_with(SessionState::Reset);
     }
 }

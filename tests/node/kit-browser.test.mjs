@@ -276,7 +276,7 @@ test('a click that waits does not happen after the end of its run', { skip, time
       assert.equal(ended.error.name, 'Timeout');
     }
     await page.evaluate("document.body.innerHTML = `<button onclick='this.textContent = 1'>0</button><input><b>0</b>`");
-    // What could still happen happens before these two.
+    // A click or a key of these runs would come before these two.
     await page.click('b');
     await page.fill('input', '');
     assert.deepEqual(await page.evaluate("[document.querySelector('button').textContent, document.querySelector('input').value]"), ['0', '']);

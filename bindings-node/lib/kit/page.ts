@@ -284,8 +284,8 @@ class Work {
   }
 
   /**
-   * Gives it up, and brings the page to rest. What stops a navigation is sent at once: before the host hears of the end of
-   * the run, and may navigate itself.
+   * Gives it up, and brings the page to rest. The order to stop a navigation is sent at once: before the host hears of the
+   * end of the run, and may navigate itself.
    */
   giveUp(): Promise<PageAnswer> {
     this.#rest ??= this.#toRest().catch(() => ({ kind: 'timeout' }));

@@ -207,8 +207,8 @@ class PageDriver:
                 self._give_up(work)
 
     def _give_up(self, work: _Work) -> None:
-        """Gives up a task on a loop. What stops a navigation is sent before the host hears of the
-        end of the run, and may navigate itself."""
+        """Gives up a task on a loop. The order to stop a navigation is sent before the host hears
+        of the end of the run, and may navigate itself."""
         task = work.task
         # One that has not begun sees for itself that it is given up.
         if task is None or not work.has_begun:

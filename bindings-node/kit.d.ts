@@ -150,7 +150,7 @@ export interface BrowserOptions {
   context?: BrowserSource<BrowserContext>;
   /** Where code may go. Default: as `fetch`; without `fetch` `'public'`. */
   allow?: 'public' | Allowed[];
-  /** The time of one call, milliseconds, its wait for others included. Default 30,000. */
+  /** The time of one call, milliseconds, from its turn on: calls on a page wait for each other. Default 30,000. */
   timeoutMs?: number;
   /** The bytes of an answer. Default 16 MiB. */
   maxResultBytes?: number;
@@ -391,8 +391,8 @@ export class Kit {
    */
   proxy(): Promise<BrowserProxy>;
   /**
-   * Refuses new runs, ends live ones with the reason `kit closed`, and closes its sessions and files. A second call gives
-   * the same promise.
+   * Refuses new runs, ends live ones with the reason `kit closed`, and closes its sessions and files. Resolves when the page
+   * of `browser` is the host's again. A second call gives the same promise.
    */
   close(): Promise<void>;
   /** As {@link Kit.close}, for `await using`. */

@@ -22,6 +22,8 @@ const PAGE = `<!doctype html><title>a page</title><body><p>one</p><p>two</p>
 let server;
 let browser;
 let requests = [];
+// Called when the server is asked for something that takes for ever.
+let asked;
 
 before(async () => {
   if (skip) return;
@@ -29,7 +31,10 @@ before(async () => {
     requests.push(`${request.headers.host.split(':')[0]}${request.url}`);
     if (request.url === '/away') response.writeHead(302, { location: `http://127.0.0.1:${port()}/forbidden` }).end();
     else if (request.url === '/elsewhere') response.writeHead(302, { location: `http://localhost:${port()}/hang` }).end();
-    else if (request.url === '/silent') requests.push('silent');
+    else if (request.url === '/silent') {
+      requests.push('silent');
+      asked?.();
+    }
     else if (request.url === '/hang') {
       // The document is there, and is never done.
       response.setHeader('content-type', 'text/html');
@@ -220,6 +225,92 @@ test('a run that ends does not wait for its page, and neither does the host', { 
     assert.equal(await page.evaluate('1 + 1'), 2);
   });
   await page.close();
+});
+
+/** The commands that take for ever, with the moment at which each one is under way. */
+async function endless(page) {
+  let begun;
+  await page.exposeFunction('begun', () => begun());
+  return ['navigate(args.silent)', "evaluate('begun(); return new Promise(() => {})')", "evaluate('begun(); for (;;) ;')"].map(
+    (call) => ({ call, begins: () => new Promise((resolve) => ((begun = resolve), (asked = resolve))) }),
+  );
+}
+
+test('a run that is ended from outside leaves its page to the next one', { skip, timeout: 240_000 }, async () => {
+  const page = await browser.newPage();
+  // Each command alone would take an hour.
+  await withKit({ browser: { page, timeoutMs: 3_600_000 } }, async (kit) => {
+    const args = { silent: at('/silent') };
+    for (const { call, begins } of await endless(page)) {
+      for (const end of ['terminate', 'signal']) {
+        await page.goto(at());
+        const begun = begins();
+        const aborting = new AbortController();
+        const run = kit.runTool(`await browser.${call}`, { args, signal: aborting.signal });
+        await begun;
+        if (end === 'terminate') run.terminate();
+        else aborting.abort();
+        assert.equal((await run).status, 'terminated');
+        assert.equal(await value(kit, "return await browser.extractText('p')"), 'one', call);
+      }
+      const session = kit.session();
+      const source = `await browser.${call.replace('args.silent', `'${args.silent}'`)}`;
+      assert.equal((await session.run(source, { timeoutMs: 500 })).status, 'terminated');
+      assert.equal((await session.run("await browser.extractText('p')")).result, 'one', call);
+      await session.close();
+    }
+  });
+  await page.close();
+});
+
+test('a click that waits does not happen after the end of its run', { skip, timeout: 120_000 }, async () => {
+  const page = await browser.newPage();
+  await withKit({ browser: { page, timeoutMs: 3_600_000 } }, async (kit) => {
+    await page.setContent('<p>one</p>');
+    for (const call of ["click('button')", "type('input', 'x', { clear_first: true })", "type('input', 'x')"]) {
+      const ended = await kit.runTool(`await browser.${call}`, { timeoutMs: 300 });
+      assert.equal(ended.error.name, 'Timeout');
+    }
+    await page.evaluate("document.body.innerHTML = `<button onclick='this.textContent = 1'>0</button><input><b>0</b>`");
+    // A click or a key of these runs would come before these two.
+    await page.click('b');
+    await page.fill('input', '');
+    assert.deepEqual(await page.evaluate("[document.querySelector('button').textContent, document.querySelector('input').value]"), ['0', '']);
+  });
+  await page.close();
+});
+
+test('the page is usable once the kit is closed', { skip, timeout: 120_000 }, async () => {
+  const page = await browser.newPage();
+  await page.goto(at());
+  await withKit({ browser: { page, timeoutMs: 3_600_000 } }, async (kit) => {
+    const begun = new Promise((resolve) => (asked = resolve));
+    const run = kit.runTool('await browser.navigate(args.url)', { args: { url: at('/silent') } });
+    await begun;
+    await kit.close();
+    assert.equal((await run).error.message, 'kit closed');
+    assert.equal(await page.evaluate('1 + 1'), 2);
+    assert.equal((await page.goto(at())).status(), 200);
+  });
+  await page.close();
+});
+
+test('a page that computes for ever is left, and its kit is closed', { skip, timeout: 120_000 }, async () => {
+  const context = await browser.newContext();
+  await withKit({ browser: { context, timeoutMs: 2_000 } }, async (kit) => {
+    await value(kit, "await browser.navigate(args.url); await browser.evaluate('setInterval(() => { for (;;) ; })')", { args: { url: at() } });
+    const ended = await kit.runTool('await browser.extractText()');
+    assert.equal(ended.error.name, 'BrowserTimeout');
+    assert.equal(await value(kit, 'return await browser.extractText()'), '');
+    assert.equal(context.pages()[0].url(), 'about:blank');
+    await value(kit, "await browser.navigate(args.url); await browser.evaluate('setInterval(() => { for (;;) ; })')", { args: { url: at() } });
+    const last = kit.runTool('await browser.extractText()');
+    await kit.close();
+    assert.equal((await last).error.message, 'kit closed');
+    // Nobody waited for it, so it computes on until it is closed.
+    await context.pages()[0].close();
+  });
+  await context.close();
 });
 
 test('secrets do not reach a page, and do not come back from one', { skip }, () =>

@@ -59,6 +59,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
             self.end_headers()
             return
         if self.path == "/silent":
+            self.server.is_asked.set()  # type: ignore[attr-defined]
             # It ends when the client goes away.
             self.rfile.read(1)
             return
@@ -85,6 +86,8 @@ def server() -> Iterator[Any]:
     # 127.0.0.2 is an address of the same host that no kit here lets through.
     server = http.server.ThreadingHTTPServer(("0.0.0.0", 0), Handler)
     server.seen = []  # type: ignore[attr-defined]
+    # Set once the server is asked for something that never comes.
+    server.is_asked = threading.Event()  # type: ignore[attr-defined]
     threading.Thread(target=server.serve_forever, daemon=True).start()
     yield server
     server.shutdown()
@@ -93,6 +96,7 @@ def server() -> Iterator[Any]:
 @pytest.fixture
 def options(server: Any) -> Iterator[dict[str, Any]]:
     server.seen.clear()
+    server.is_asked.clear()
     allow = [f"http://127.0.0.1:{server.server_address[1]}/*"]
     with isolation.Runtime() as runtime:
         yield {
@@ -200,16 +204,25 @@ def test_a_run_that_ends_leaves_its_page(server: Any, options: dict[str, Any]) -
         page = browser.new_page()
         with Kit(browser={"page": page, "timeout_ms": 3_600_000}, **options) as kit:
             kit.run_tool_sync("await browser.navigate(args.url)", args={"url": url(server)})
-            for call in ("click('#none')", "evaluate('new Promise(() => {})')"):
+            for call in (
+                "click('#none')",
+                "evaluate('new Promise(() => {})')",
+                f"navigate('{url(server, '/silent')}')",
+                "evaluate('for (;;) ;')",
+            ):
                 ended = kit.run_tool_sync(f"await browser.{call}", timeout_ms=300)
                 assert ended.error is not None
                 assert (ended.status, ended.error.name) == ("terminated", "Timeout")
+                # The host's page is the host's again, and the next run's.
+                assert page.text_content("p") == "one"
+                ended = kit.run_tool_sync(f"await browser.{call}", timeout_ms=300)
+                assert kit.run_tool_sync("return await browser.extractText('p')").result == "one"
                 with kit.session() as session:
                     cell = session.run_sync(f"await browser.{call}", timeout_ms=300)
                     assert cell.error is not None
                     assert (cell.status, cell.error.name) == ("terminated", "Timeout")
-            assert page.text_content("p") == "one"
-            assert kit.run_tool_sync("return await browser.extractText('p')").result == "one"
+                    cell = session.run_sync("await browser.extractText('p')")
+                    assert cell.result == "one", cell.error
             # The page tells of the call, and then the kit is closed.
             closing = threading.Thread(target=kit.close)
             page.expose_function("begun", closing.start)
@@ -363,6 +376,117 @@ def test_code_uses_an_asynchronous_page_behind_the_proxy(
             await launched[0].close()
 
     asyncio.run(main())
+
+
+@needs_chromium
+def test_a_run_that_is_cancelled_leaves_an_asynchronous_page(
+    server: Any, options: dict[str, Any]
+) -> None:
+    """The commands would take an hour by themselves."""
+
+    async def main() -> None:
+        async with async_playwright() as playwright:
+            browser = await playwright.chromium.launch(executable_path=CHROMIUM)
+            page = await browser.new_page()
+            begun = asyncio.Event()
+            await page.expose_function("begun", begun.set)
+            calls = [
+                f"navigate('{url(server, '/silent')}')",
+                "evaluate('begun(); return new Promise(() => {})')",
+                "evaluate('begun(); for (;;) ;')",
+            ]
+
+            async def under_way(call: str) -> None:
+                if call.startswith("navigate"):
+                    await asyncio.to_thread(server.is_asked.wait)
+                else:
+                    await begun.wait()
+                server.is_asked.clear()
+                begun.clear()
+
+            async with Kit(browser={"page": page, "timeout_ms": 3_600_000}, **options) as kit:
+                for call in calls:
+                    await page.goto(url(server))
+                    for ends in ("cancelled", "terminated"):
+                        run = kit.run_tool(f"await browser.{call}")
+                        task = asyncio.ensure_future(run)
+                        await under_way(call)
+                        if ends == "cancelled":
+                            task.cancel()
+                        else:
+                            run.terminate()
+                        await asyncio.wait([task])
+                        assert task.cancelled() == (ends == "cancelled")
+                        text = await kit.run_tool("return await browser.extractText('p')")
+                        assert text.result == "one", (call, text.error)
+                run = kit.run_tool(f"await browser.{calls[0]}")
+                await under_way(calls[0])
+            assert (await run).status == "terminated"
+            assert await page.evaluate("1 + 1") == 2
+            answer = await page.goto(url(server))
+            assert answer is not None
+            assert answer.status == 200
+            await browser.close()
+
+    asyncio.run(main())
+
+
+@needs_chromium
+def test_the_host_has_its_synchronous_page_once_the_kit_is_closed(
+    server: Any, options: dict[str, Any]
+) -> None:
+    def act(browser: Browser) -> None:
+        page = browser.new_page()
+        kit = Kit(browser={"page": page, "timeout_ms": 3_600_000}, **options)
+
+        def close() -> None:
+            server.is_asked.wait()
+            kit.close()
+
+        closing = threading.Thread(target=close)
+        closing.start()
+        ended = kit.run_tool_sync(
+            "await browser.navigate(args.url)", args={"url": url(server, "/silent")}
+        )
+        closing.join()
+        assert ended.error is not None
+        assert ended.error.message == "kit closed"
+        assert page.evaluate("1 + 1") == 2
+        answer = page.goto(url(server))
+        assert answer is not None
+        assert answer.status == 200
+
+    with_browser(act)
+
+
+@needs_chromium
+def test_runs_of_other_threads_take_no_commands_of_a_synchronous_page(
+    options: dict[str, Any],
+) -> None:
+    def act(browser: Browser) -> None:
+        page = browser.new_page()
+        with Kit(browser=page, **options) as kit:
+            waits, goes_on = threading.Event(), threading.Event()
+
+            def wait() -> None:
+                waits.set()
+                goes_on.wait()
+
+            others: list[Any] = []
+
+            def run() -> None:
+                others.append(kit.run_tool_sync("await wait(); return 1", globals={"wait": wait}))
+
+            thread = threading.Thread(target=run)
+            thread.start()
+            waits.wait()
+            source = "let n = 0; while (n < 20) n += await browser.evaluate('1'); return n"
+            assert kit.run_tool_sync(source).result == 20
+            goes_on.set()
+            thread.join()
+            assert others[0].result == 1
+
+    with_browser(act)
 
 
 @needs_chromium

@@ -89,7 +89,11 @@ def test_a_cell_that_ends_leaves_its_page(server: Any, options: dict[str, Any]) 
         page.goto(url(server))
         kit = Kit(browser={"page": page, "timeout_ms": 3_600_000}, **options)
         with kit, Notebook(js={"kit": kit}, py=False) as notebook:
-            for call in ("click('#none')", "evaluate('new Promise(() => {})')"):
+            for call in (
+                "click('#none')",
+                "evaluate('new Promise(() => {})')",
+                f"navigate('{url(server, '/silent')}')",
+            ):
                 ended = notebook.execute_sync(js(f"await browser.{call}", seconds=LIMIT_S))
                 assert "Command timed out after 1 second" in ended.text
                 assert notebook.execute_sync(js(TEXT)).text == "one"
@@ -100,6 +104,32 @@ def test_a_cell_that_ends_leaves_its_page(server: Any, options: dict[str, Any]) 
             assert "one" not in notebook.execute_sync(js(waits)).text
             closing.join()
             assert page.text_content("p") == "one"
+
+    with_browser(act)
+
+
+@needs_chromium
+def test_agents_at_once_use_a_synchronous_page(server: Any, options: dict[str, Any]) -> None:
+    """The thread of the page waits for all of them, one within the other."""
+
+    def act(browser: Browser) -> None:
+        page = browser.new_page()
+        page.goto(url(server))
+
+        def ask(prompt: str, given: dict[str, Any]) -> str:
+            said: str = given["notebook"].execute_sync(js(prompt)).text
+            return said
+
+        async def ask_later(prompt: str, given: dict[str, Any]) -> str:
+            said: str = (await given["notebook"].execute(js(prompt))).text
+            return said
+
+        for agent in (ask, ask_later):
+            kit = Kit(browser={"page": page, "timeout_ms": 3_600_000}, **options)
+            with kit, Notebook(js={"kit": kit}, py=False, agent=agent) as notebook:
+                asked = f"Array.from({{ length: 5 }}, () => agent(`{TEXT}`))"
+                result = notebook.execute_sync(js(f"await Promise.all({asked})", seconds=300))
+                assert result.details["json_outputs"] == [["one"] * 5], result.text
 
     with_browser(act)
 

@@ -286,7 +286,7 @@ export class Encoder extends Outbox {
     if (typeof value === 'function' || types.isDate(value) || types.isAnyArrayBuffer(value) || ArrayBuffer.isView(value)) return false;
     const { toJSON } = value as { toJSON?: unknown };
     if (typeof toJSON !== 'function') return false;
-    const json: unknown = toJSON.call(value, key ?? '');
+    const json: unknown = toJSON.call(value, key ?? this.place());
     if (typeof json !== 'object' || json === null || this.seen.has(json)) {
       this.node(json, key);
       return true;
@@ -298,6 +298,13 @@ export class Encoder extends Outbox {
     this.content(json, key);
     if (this.objects === before) this.seen.delete(value);
     return true;
+  }
+
+  /** The key of the element that is being written, as `JSON.stringify` has it. */
+  private place(): string {
+    const frame = this.top;
+    if (frame?.rest === Rest.Array) return String(frame.next - 1);
+    return frame?.rest === Rest.Sparse ? (frame.keys[frame.next - 1] as string) : '';
   }
 
   private content(value: object, key: string | undefined): void {

@@ -101,8 +101,7 @@ export class Kit {
   close(): Promise<void> {
     if (this.#closed === undefined) {
       this.#door.ask('close');
-      this.#page?.close();
-      this.#closed = Promise.resolve();
+      this.#closed = this.#page?.atRest() ?? Promise.resolve();
     }
     return this.#closed;
   }

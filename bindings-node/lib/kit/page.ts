@@ -29,9 +29,9 @@ interface PageFields {
   readonly expression?: string;
 }
 
-/** The answer to a task. `failed` has the message as its text. */
+/** The answer to a task. `failed` has the message as its text, `stopped` the URL where a navigation was stopped. */
 interface PageAnswer {
-  readonly kind: 'nothing' | 'arrived' | 'text' | 'tooLarge' | 'bytes' | 'timeout' | 'failed';
+  readonly kind: 'nothing' | 'arrived' | 'text' | 'tooLarge' | 'bytes' | 'timeout' | 'stopped' | 'failed';
   readonly text?: string;
   readonly url?: string;
   readonly title?: string;
@@ -42,6 +42,7 @@ interface PageAnswer {
 /** The part of Playwright's locator that is used. */
 interface Locator {
   first(): Locator;
+  waitFor(options: object): Promise<unknown>;
   click(options: object): Promise<unknown>;
   fill(text: string, options: object): Promise<unknown>;
   pressSequentially(text: string, options: object): Promise<unknown>;
@@ -69,11 +70,13 @@ interface PlaywrightContext {
   newCDPSession(page: PlaywrightPage): Promise<ChromiumSession>;
 }
 
+/** Methods whose answers have nothing of interest. */
+type SimpleMethod = 'Page.stopLoading' | 'Page.navigate' | 'Runtime.evaluate' | 'Runtime.terminateExecution';
+
 /** The part of Playwright's session of Chromium's protocol that is used. */
 interface ChromiumSession {
-  send(method: 'Page.stopLoading' | 'Runtime.evaluate', params?: object): Promise<unknown>;
+  send(method: SimpleMethod, params?: object): Promise<unknown>;
   send(method: 'Page.getNavigationHistory'): Promise<{ currentIndex: number; entries: { url: string }[] }>;
-  detach(): Promise<void>;
 }
 
 type Found = PlaywrightPage | PlaywrightContext;
@@ -82,8 +85,14 @@ type Finder = (proxy: BrowserProxy) => Found | Promise<Found>;
 /** The place where a page comes from. */
 export type PageSource = Found | Finder;
 
-/** The longest wait for a page that was stopped. One that computes does not answer. */
-const REST_MS = 250;
+/** The longest wait for an answer of a page at rest, on a busy machine, too. One that computes does not answer. */
+const REST_MS = 2_000;
+
+/**
+ * Sessions of Chromium's protocol by their pages, which have nothing of the kind elsewhere. One is there before a page
+ * computes: a later one has no answer from a script that never ends.
+ */
+const sessions = new WeakMap<PlaywrightPage, Promise<ChromiumSession | undefined>>();
 
 /** The kind of a value: a page, a context, a browser, a function that gives a page, or nothing of these. */
 export function kindOfSource(value: unknown): 'page' | 'context' | 'browser' | 'function' | undefined {
@@ -97,8 +106,11 @@ export function kindOfSource(value: unknown): 'page' | 'context' | 'browser' | '
 export class Page {
   readonly #source: PageSource;
   readonly #proxy: () => Promise<BrowserProxy>;
-  #door: Door | undefined;
+  readonly #door: Door;
   #found: Found | undefined;
+  #opening: Promise<PlaywrightPage> | undefined;
+  /** The tasks under way by their numbers. */
+  readonly #works = new Map<number, Work>();
 
   /** The page of a kit, which tells it of tasks. The kit keeps it: one of a kit that nobody holds may be collected. */
   constructor(source: PageSource, door: Door, proxy: () => Promise<BrowserProxy>) {
@@ -109,37 +121,55 @@ export class Page {
     void door.call('page', [() => page.deref()?.serve()]);
   }
 
-  /** Does no task any more. */
-  close(): void {
-    this.#door = undefined;
+  /** Waits until the page is the host's again. */
+  async atRest(): Promise<void> {
+    await this.#door.answer('page.rest', []);
   }
 
-  /** Does the tasks that there are. */
+  /** Does the tasks that there are, and gives up those for which nobody waits any more. */
   serve(): void {
     for (let task = this.#next(); task; task = this.#next()) void this.#do(task);
+    for (const [number, work] of this.#works) if (!this.#isAwaited(number)) work.giveUp();
   }
 
-  #next(): PageTask | null | undefined {
-    return this.#door?.ask<PageTask | null>('page.next');
+  #next(): PageTask | null {
+    return this.#door.ask<PageTask | null>('page.next');
   }
 
-  async #do([number, kind, timeoutMs, fields]: PageTask): Promise<void> {
+  #isAwaited(number: number): boolean {
+    return this.#door.ask<boolean>('page.is_awaited', [number]);
+  }
+
+  async #do(task: PageTask): Promise<void> {
+    const [number, kind, timeoutMs] = task;
+    const work = new Work(kind);
+    this.#works.set(number, work);
+    const timer = setTimeout(() => work.giveUp(), timeoutMs);
     let answer: PageAnswer;
     try {
-      answer = await within(timeoutMs, this.#perform(kind, timeoutMs, fields));
+      answer = await Promise.race([work.givenUp, this.#perform(work, task)]);
     } catch (error) {
       answer = failure(error);
     }
+    if (answer.kind === 'timeout') answer = await work.giveUp();
+    clearTimeout(timer);
+    this.#works.delete(number);
     try {
-      this.#door?.ask('page.answer', [number, answer]);
+      this.#door.ask('page.answer', [number, answer]);
     } catch (error) {
       // It is no answer of Playwright's.
-      this.#door?.ask('page.answer', [number, failure(error)]);
+      this.#door.ask('page.answer', [number, failure(error)]);
     }
   }
 
-  async #perform(kind: PageTask[1], timeout: number, task: PageFields): Promise<PageAnswer> {
+  async #perform(work: Work, [number, kind, timeout, task]: PageTask): Promise<PageAnswer> {
     const page = await this.#page();
+    work.session = await sessionOf(page);
+    /** Nothing begins for a run that has ended. */
+    const check = (): void => {
+      if (!this.#isAwaited(number)) throw new TimeIsOver();
+    };
+    check();
     const { selector } = task;
     switch (kind) {
       case 'navigate': {
@@ -153,14 +183,23 @@ export class Page {
           : first(page, selector).screenshot(options));
         return { kind: 'bytes', bytes };
       }
-      case 'click':
-        await first(page, selector).click({ timeout });
+      case 'click': {
+        const element = first(page, selector);
+        // Playwright itself would wait for the element, and click it, after the end of the run, too.
+        await element.waitFor({ timeout });
+        check();
+        await element.click({ timeout });
         return { kind: 'nothing' };
+      }
       case 'type': {
         const element = first(page, selector);
-        if (task.clearFirst) await element.fill(task.text as string, { timeout });
-        else {
+        if (task.clearFirst) {
+          await element.waitFor({ timeout });
+          check();
+          await element.fill(task.text as string, { timeout });
+        } else {
           await element.evaluate(toEnd, undefined, { timeout });
+          check();
           await element.pressSequentially(task.text as string, { timeout });
         }
         return { kind: 'nothing' };
@@ -172,7 +211,7 @@ export class Page {
       case 'evaluate':
         return { kind: 'text', text: String(await page.evaluate(task.expression as string)) };
       case 'halt':
-        return halt(page);
+        return { ...(await stop(work.session)), kind: 'arrived', title: '', status: 0 };
       default:
         await page.close();
         return { kind: 'nothing' };
@@ -184,7 +223,15 @@ export class Page {
    * a context opens one. The context of `browser.newPage()` does not: its page cannot be followed by another one with the
    * same options.
    */
-  async #page(): Promise<PlaywrightPage> {
+  #page(): Promise<PlaywrightPage> {
+    // A task that is given up leaves this to the next one.
+    this.#opening ??= this.#open().finally(() => {
+      this.#opening = undefined;
+    });
+    return this.#opening;
+  }
+
+  async #open(): Promise<PlaywrightPage> {
     const found = (this.#found ??= await this.#find());
     if (!('goto' in found)) {
       const open = found.pages().filter((page) => !page.isClosed());
@@ -192,7 +239,7 @@ export class Page {
     }
     if (!found.isClosed()) return found;
     this.#found = undefined;
-    if (typeof this.#source === 'function') return this.#page();
+    if (typeof this.#source === 'function') return this.#open();
     this.#found = await found.context().newPage();
     return this.#found;
   }
@@ -218,21 +265,88 @@ async function opened(source: Finder, proxy: BrowserProxy): Promise<Found> {
   }
 }
 
+/** A task under way. */
+class Work {
+  readonly #kind: PageTask[1];
+  /** Settles when the task is given up. */
+  readonly givenUp: Promise<PageAnswer>;
+  readonly #settle: (answer: PageAnswer) => void;
+  #rest: Promise<PageAnswer> | undefined;
+  session: ChromiumSession | undefined;
+
+  constructor(kind: PageTask[1]) {
+    let settle!: (answer: PageAnswer) => void;
+    this.givenUp = new Promise((resolve) => {
+      settle = resolve;
+    });
+    this.#kind = kind;
+    this.#settle = settle;
+  }
+
+  /**
+   * Gives it up, and brings the page to rest. The order to stop a navigation is sent at once: before the host hears of the
+   * end of the run, and may navigate itself.
+   */
+  giveUp(): Promise<PageAnswer> {
+    this.#rest ??= this.#toRest().catch(() => ({ kind: 'timeout' }));
+    void this.#rest.then(this.#settle);
+    return this.#rest;
+  }
+
+  async #toRest(): Promise<PageAnswer> {
+    const session = this.session;
+    if (session === undefined || this.#kind === 'halt' || this.#kind === 'close') return { kind: 'timeout' };
+    if (this.#kind === 'navigate') return stop(session);
+    await answers(session);
+    return { kind: 'timeout' };
+  }
+}
+
+/** The session of a page; none elsewhere than in Chromium. */
+function sessionOf(page: PlaywrightPage): Promise<ChromiumSession | undefined> {
+  let session = sessions.get(page);
+  if (session === undefined) {
+    session = page
+      .context()
+      .newCDPSession(page)
+      .catch(() => undefined);
+    sessions.set(page, session);
+  }
+  return session;
+}
+
 /**
  * Stops what a page loads, and says where it is. Playwright itself has no way to stop a navigation, and Chromium lets
  * nobody evaluate while one begins; so this works in Chromium alone. Elsewhere it fails, and the kit leaves the page.
  */
-async function halt(page: PlaywrightPage): Promise<PageAnswer> {
-  const session = await page.context().newCDPSession(page);
+async function stop(session: ChromiumSession | undefined): Promise<PageAnswer> {
+  if (session === undefined) throw new Error('the browser cannot stop a page');
+  await within(REST_MS, session.send('Page.stopLoading'));
+  // A document that is about to be shown is there once the page answers.
+  await answers(session);
+  const { currentIndex, entries } = await within(REST_MS, session.send('Page.getNavigationHistory'));
+  return { kind: 'stopped', url: entries[currentIndex]?.url ?? '' };
+}
+
+/**
+ * Has the page answer. A script that never ends is ended. Where that does not help, since scripts begin again and again, or
+ * one began before its page could be told anything, the page is left for one of another process.
+ */
+async function answers(session: ChromiumSession): Promise<void> {
+  const sent = (method: SimpleMethod, params?: object): Promise<unknown> => within(REST_MS, session.send(method, params));
   try {
-    await session.send('Page.stopLoading');
-    // A document that is about to be shown is there once the page answers.
-    const answers = session.send('Runtime.evaluate', { expression: '0' });
-    await within(REST_MS, answers).catch(() => {});
-    const { currentIndex, entries } = await session.send('Page.getNavigationHistory');
-    return { kind: 'arrived', url: entries[currentIndex]?.url ?? '', title: '', status: 0 };
-  } finally {
-    session.detach().catch(() => {});
+    await sent('Runtime.evaluate', { expression: '0' });
+  } catch {
+    try {
+      await sent('Runtime.terminateExecution');
+      // The next one may begin in a moment.
+      await sent('Runtime.evaluate', { expression: 'new Promise((done) => setTimeout(done, 50))', awaitPromise: true });
+    } catch {
+      await sent('Page.navigate', { url: 'data:,' });
+      // Before that is there, the next one would be the old process's.
+      await sent('Runtime.evaluate', { expression: '0' });
+      await sent('Page.navigate', { url: 'about:blank' });
+    }
   }
 }
 

@@ -70,6 +70,7 @@ class Bridge:
         self._closing: dict[int, Callable[[], None]] = {}
         # Callbacks for events that come more than once.
         self._noticing: dict[int, Callable[[], None]] = {}
+        self._at_end: list[Callable[[], None]] = []
         # Sessions in which awaitables of this loop may be pending.
         self._sessions: weakref.WeakSet[Run] | None = None
         self._numbers = 0
@@ -185,6 +186,16 @@ class Bridge:
         number = self.number()
         self._noticing[number] = notice
         return number
+
+    def at_end(self, act: Callable[[], None]) -> None:
+        """Has something done once no thread waits for runs of this bridge any more."""
+        self._at_end.append(act)
+
+    def end(self) -> None:
+        """No thread waits any more."""
+        acts, self._at_end = self._at_end, []
+        for act in acts:
+            act()
 
     def end_notice(self, number: int) -> None:
         """Forgets a number for news, of which no more come."""

@@ -2,7 +2,8 @@
 
 In: the host's page or context, or a function that gives one; tasks of runs. Out: their answers. The
 kit has judged each task before, and bounds and redacts each answer after. Synchronous pages are
-used on the thread that waits for the run, asynchronous ones on the loop of the run's caller.
+used on the thread that waits for the run, asynchronous ones on the loop of the run's caller. A
+thread that waits for several runs, one within the other, does the tasks of all of them.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from __future__ import annotations
 import asyncio
 import collections
 import contextlib
+import functools
 import inspect
 import logging
 import threading
@@ -31,8 +33,13 @@ _Answer: TypeAlias = tuple[str, dict[str, Any]]
 # The time between two looks at whether a command of a synchronous page is still awaited.
 _LOOK_S = 0.02
 
-# The longest wait for a page that was stopped, milliseconds. One that computes does not answer.
-_REST_MS = 250
+# The longest wait for an answer of a page at rest, on a busy machine, too, milliseconds. One that
+# computes does not answer.
+_REST_MS = 2_000
+
+# Sessions of Chromium's protocol by their pages, which have nothing of the kind elsewhere. One is
+# there before a page computes: a later one has no answer from a script that never ends.
+_sessions: weakref.WeakKeyDictionary[Any, Any] = weakref.WeakKeyDictionary()
 
 # Attributes of the tasks that are calls of synchronous Playwright, in its releases.
 _MARKS = ("__pw_caller_frame__", "__pw_stack__")
@@ -67,6 +74,19 @@ def kind_of_source(value: Any) -> str | None:
     return "function" if callable(value) else None
 
 
+class _Work:
+    """A task under way on a loop."""
+
+    def __init__(self, number: int, kind: str) -> None:
+        self.number = number
+        self.kind = kind
+        self.session: Any = None
+        self.task: asyncio.Task[None] | None = None
+        self.has_begun = False
+        # The page on its way to rest: nobody waits for the task any more.
+        self.rest: asyncio.Task[_Answer] | None = None
+
+
 class PageDriver:
     """Does the tasks of runs on the host's page."""
 
@@ -81,7 +101,9 @@ class PageDriver:
         if kind_of_source(source) != "function":
             self._learn_loop(source)
         self._numbers: weakref.WeakKeyDictionary[Bridge, int] = weakref.WeakKeyDictionary()
-        self._tasks: set[asyncio.Task[None]] = set()
+        self._works: set[_Work] = set()
+        # The bridges with runs for which the thread of a synchronous page waits.
+        self._waiting: weakref.WeakSet[Bridge] = weakref.WeakSet()
 
     def attach(self, bridge: Bridge, run: _isolane.RunHandle) -> None:
         """Has the bridge serve the tasks of that run."""
@@ -96,6 +118,7 @@ class PageDriver:
                     driver._serve(here)
 
             number = self._numbers[bridge] = bridge.on_notice(notice)
+        self._wait_on(bridge)
         run.announce(bridge.mailbox, number)
         if is_driven(bridge) and self._may_be_here():
             # An earlier run, for which nothing waits any more, may have left a task: to leave the
@@ -123,6 +146,7 @@ class PageDriver:
             if here is not None:
                 self._serve(here)
 
+        self._wait_on(bridge)
         if is_driven(bridge) and self._may_be_here():
             # As in `attach`.
             self._serve(bridge)
@@ -135,60 +159,206 @@ class PageDriver:
             is_loop = isinstance(loop, asyncio.AbstractEventLoop)
             self._loop = loop if is_loop else asyncio._get_running_loop()
             self._thread = getattr(self._loop, "_thread_id", None)
+        else:
+            # No thread waits in a call of the page.
+            self._door.ask("page.is_asynchronous")
+
+    def _wait_on(self, bridge: Bridge) -> None:
+        """Notes that the thread of the page waits for a run of that bridge."""
+        is_here = is_driven(bridge) and self._thread == threading.get_ident()
+        if self._loop is None or not is_here or bridge in self._waiting:
+            return
+        self._waiting.add(bridge)
+        page, at = weakref.ref(self), weakref.ref(bridge)
+
+        def end() -> None:
+            driver, here = page(), at()
+            if driver is not None and here is not None:
+                driver._waiting.discard(here)
+                if not driver._waiting:
+                    # Other threads have left their tasks to this one.
+                    driver._door.ask("page.again")
+
+        bridge.at_end(end)
+
+    def _may_take(self, bridge: Bridge) -> bool:
+        """Whether tasks are taken here. Those for a page of another thread are left to that one
+        while it waits for a run, and are refused here otherwise."""
+        is_here = is_driven(bridge) and self._thread == threading.get_ident()
+        return self._loop is None or is_here or not self._waiting
 
     def _serve(self, bridge: Bridge) -> None:
-        while (task := self._door.ask("page.next")) is not None:
+        while self._may_take(bridge) and (task := self._door.ask("page.next")) is not None:
             number, kind, timeout_ms, fields = task
-            work = self._answer(bridge, number, kind, timeout_ms, fields)
+            work = _Work(number, kind)
+            performing = self._answer(bridge, work, timeout_ms, fields)
             if is_driven(bridge):
                 answer: _Answer = "failed", {"text": "the page was interrupted"}
                 try:
-                    answer = _finish(work, self.loop)
+                    answer = _finish(performing, self.loop)
                 finally:
                     # Such as a `KeyboardInterrupt`: later commands wait for an answer.
                     self._send(number, answer)
             else:
-                running = asyncio.ensure_future(self._serve_later(number, timeout_ms, work))
-                self._tasks.add(running)
-                running.add_done_callback(self._tasks.discard)
+                work.task = asyncio.ensure_future(self._serve_later(work, timeout_ms, performing))
+                self._works.add(work)
+        for work in tuple(self._works):
+            if work.rest is None and not self._is_awaited(work):
+                self._give_up(work)
 
-    async def _serve_later(self, number: int, timeout_ms: float, work: Awaitable[_Answer]) -> None:
+    def _give_up(self, work: _Work) -> None:
+        """Gives up a task on a loop. The order to stop a navigation is sent before the host hears
+        of the end of the run, and may navigate itself."""
+        task = work.task
+        # One that has not begun sees for itself that it is given up.
+        if task is None or not work.has_begun:
+            return
+        if task.get_loop() is not asyncio._get_running_loop():
+            return
+        work.rest = task.get_loop().create_task(self._to_rest(work))
+        task.cancel()
+
+    def _is_awaited(self, work: _Work) -> bool:
+        return bool(self._door.ask("page.is_awaited", work.number))
+
+    async def _serve_later(
+        self, work: _Work, timeout_ms: float, performing: Awaitable[_Answer]
+    ) -> None:
+        work.has_begun = True
+        # The loop may end.
+        answer: _Answer = "failed", {"text": "the page is gone"}
         try:
-            answer = await asyncio.wait_for(work, timeout_ms / 1e3)
-        except asyncio.TimeoutError:
-            answer = "timeout", {}
-        self._send(number, answer)
+            try:
+                answer = await asyncio.wait_for(performing, timeout_ms / 1e3)
+            except asyncio.TimeoutError:
+                answer = "timeout", {}
+            except asyncio.CancelledError:
+                if work.rest is None:
+                    raise
+                answer = await work.rest
+            if answer[0] == "timeout" and work.rest is None:
+                answer = await self._to_rest(work)
+        finally:
+            self._works.discard(work)
+            self._send(work.number, answer)
 
     def _send(self, number: int, answer: _Answer) -> None:
         kind, fields = answer
         self._door.ask("page.answer", number, {"kind": kind, **fields})
 
     async def _answer(
-        self, bridge: Bridge, number: int, kind: str, timeout_ms: float, fields: dict[str, Any]
+        self, bridge: Bridge, work: _Work, timeout_ms: float, fields: dict[str, Any]
     ) -> _Answer:
         try:
             page = await self._page(bridge)
             if _is_async(page) or self._loop is None:
-                return await _PERFORM[kind](page, timeout_ms, **fields)
-            with self._bounded(self._loop, number, timeout_ms) as ends:
+                return await self._perform(page, work, timeout_ms, fields)
+            is_awaited = functools.partial(self._is_awaited, work)
+            with self._bounded(self._loop, timeout_ms, is_awaited) as ends:
                 try:
-                    return await _PERFORM[kind](page, timeout_ms, **fields)
+                    answer = await self._perform(page, work, timeout_ms, fields)
                 except asyncio.CancelledError:
                     if not ends:
                         raise
-                    return ends[0], {}
+                    answer = "timeout", {}
+            # The thread is the host's again after the run, and so is the page.
+            return await self._to_rest(work) if answer[0] == "timeout" else answer
         except asyncio.CancelledError:
             raise
         except Exception as raised:
             return _failure(raised)
 
+    async def _perform(
+        self, page: Any, work: _Work, timeout_ms: float, fields: dict[str, Any]
+    ) -> _Answer:
+        work.session = await _session_of(page)
+
+        def check() -> None:
+            # Nothing begins for a run that has ended.
+            if not self._is_awaited(work):
+                raise _GivenUpError
+
+        check()
+        try:
+            if work.kind == "halt":
+                kind, given = await self._stop(work.session)
+                if kind != "stopped":
+                    return kind, given
+                return "arrived", {**given, "title": "", "status": 0}
+            perform = _PERFORM[work.kind]
+            if work.kind in ("click", "type"):
+                fields = {**fields, "check": check}
+            return await perform(page, timeout_ms, **fields)
+        except Exception as raised:
+            return _failure(raised)
+
+    async def _to_rest(self, work: _Work) -> _Answer:
+        """Brings a page to rest whose task was given up: it answers, and loads nothing."""
+        if work.session is None or work.kind in ("halt", "close"):
+            return "timeout", {}
+        if work.kind == "navigate":
+            return await self._stop(work.session)
+        await self._answers(work.session)
+        return "timeout", {}
+
+    async def _stop(self, session: Any) -> _Answer:
+        """Stops what a page loads, and says where it is. Playwright itself has no way to stop a
+        navigation, and Chromium lets nobody evaluate while one begins; so this works in Chromium
+        alone. Elsewhere it fails, and the kit leaves the page."""
+        if session is None:
+            return "failed", {"text": "the browser cannot stop a page"}
+        await self._sent(session, "Page.stopLoading")
+        # A document that is about to be shown is there once the page answers.
+        await self._answers(session)
+        history = await self._sent(session, "Page.getNavigationHistory")
+        if history is None:
+            return "timeout", {}
+        return "stopped", {"url": history["entries"][history["currentIndex"]]["url"]}
+
+    async def _answers(self, session: Any) -> None:
+        """Has the page answer. A script that never ends is ended. Where that does not help, since
+        scripts begin again and again, or one began before its page could be told anything, the page
+        is left for one of another process."""
+        zero = {"expression": "0"}
+        if await self._sent(session, "Runtime.evaluate", zero) is not None:
+            return
+        # The next one may begin in a moment.
+        later = {"expression": "new Promise((done) => setTimeout(done, 50))", "awaitPromise": True}
+        if (
+            await self._sent(session, "Runtime.terminateExecution") is None
+            or await self._sent(session, "Runtime.evaluate", later) is None
+        ):
+            await self._sent(session, "Page.navigate", {"url": "data:,"})
+            # Before that is there, the next one would be the old process's.
+            await self._sent(session, "Runtime.evaluate", zero)
+            await self._sent(session, "Page.navigate", {"url": "about:blank"})
+
+    async def _sent(self, session: Any, method: str, params: Any = None) -> Any:
+        """The answer of Chromium, if it has one soon."""
+        try:
+            if self._loop is None:
+                return await asyncio.wait_for(session.send(method, params), _REST_MS / 1e3)
+            with self._bounded(self._loop, _REST_MS) as ends:
+                try:
+                    return session.send(method, params)
+                except asyncio.CancelledError:
+                    if not ends:
+                        raise
+                    return None
+        except Exception:
+            # Such as that of a page that was closed meanwhile.
+            return None
+
     @contextlib.contextmanager
     def _bounded(
-        self, loop: asyncio.AbstractEventLoop, number: int, timeout_ms: float
+        self,
+        loop: asyncio.AbstractEventLoop,
+        timeout_ms: float,
+        is_awaited: Callable[[], bool] = lambda: True,
     ) -> Generator[list[str]]:
         """Ends the calls of a synchronous page when their time is over, or nobody awaits the
-        command any more. Gives the kind of the answer then. Playwright's loop runs only during such
-        a call, and has it as a task."""
+        command any more. Gives why. Playwright's loop runs only during such a call, and has it as a
+        task."""
         ends: list[str] = []
         others = asyncio.all_tasks(loop)
         deadline = time.monotonic() + timeout_ms / 1e3
@@ -196,9 +366,9 @@ class PageDriver:
         def look() -> None:
             looks.append(loop.call_later(_LOOK_S, look))
             if not ends and time.monotonic() >= deadline:
-                ends.append("timeout")
-            if not ends and not self._door.ask("page.is_awaited", number):
-                ends.append("failed")
+                ends.append("its time is over")
+            if not ends and not is_awaited():
+                ends.append("it is given up")
             if ends:
                 # Again and again: a command may have several calls.
                 new = asyncio.all_tasks(loop) - others
@@ -224,6 +394,7 @@ class PageDriver:
                 if self._loop is not None:
                     # Until the end of this command.
                     asyncio._set_running_loop(self._loop)
+                    self._wait_on(bridge)
         found = self._found
         if _is_async(found) and is_driven(bridge):
             raise TypeError("the page is asynchronous: await run_tool, not run_tool_sync")
@@ -276,17 +447,31 @@ async def _screenshot(page: Any, timeout: float, selector: str | None, full_page
     return "bytes", {"bytes": await _done(taken)}
 
 
-async def _click(page: Any, timeout: float, selector: str) -> _Answer:
-    await _done(page.locator(selector).first.click(timeout=timeout))
+async def _click(page: Any, timeout: float, selector: str, check: Callable[[], None]) -> _Answer:
+    element = page.locator(selector).first
+    # Playwright itself would wait for the element, and click it, after the end of the run, too.
+    await _done(element.wait_for(timeout=timeout))
+    check()
+    await _done(element.click(timeout=timeout))
     return "nothing", {}
 
 
-async def _type(page: Any, timeout: float, selector: str, text: str, clear_first: bool) -> _Answer:
+async def _type(
+    page: Any,
+    timeout: float,
+    selector: str,
+    text: str,
+    clear_first: bool,
+    check: Callable[[], None],
+) -> _Answer:
     element = page.locator(selector).first
     if clear_first:
+        await _done(element.wait_for(timeout=timeout))
+        check()
         await _done(element.fill(text, timeout=timeout))
     else:
         await _done(element.evaluate(_TO_END, timeout=timeout))
+        check()
         await _done(element.press_sequentially(text, timeout=timeout))
     return "nothing", {}
 
@@ -303,24 +488,6 @@ async def _evaluate(page: Any, _: float, expression: str) -> _Answer:
     return "text", {"text": str(await _done(page.evaluate(expression)))}
 
 
-async def _halt(page: Any, _: float) -> _Answer:
-    """Stops what a page loads, and says where it is. Playwright itself has no way to stop a
-    navigation, and Chromium lets nobody evaluate while one begins; so this works in Chromium alone.
-    Elsewhere it fails, and the kit leaves the page."""
-    session = await _done(page.context.new_cdp_session(page))
-    try:
-        await _done(session.send("Page.stopLoading"))
-        # A document that is about to be shown is there once the page answers.
-        with contextlib.suppress(Exception):
-            await _done(page.wait_for_function("true", timeout=_REST_MS))
-        history = await _done(session.send("Page.getNavigationHistory"))
-    finally:
-        with contextlib.suppress(Exception):
-            await _done(session.detach())
-    url = history["entries"][history["currentIndex"]]["url"]
-    return "arrived", {"url": url, "title": "", "status": 0}
-
-
 async def _close(page: Any, _: float) -> _Answer:
     await _done(page.close())
     return "nothing", {}
@@ -333,7 +500,6 @@ _PERFORM: dict[str, Callable[..., Awaitable[_Answer]]] = {
     "type": _type,
     "read": _read,
     "evaluate": _evaluate,
-    "halt": _halt,
     "close": _close,
 }
 
@@ -343,8 +509,24 @@ def _is_async(found: Any) -> bool:
     return inspect.iscoroutinefunction(call)
 
 
+class _GivenUpError(Exception):
+    """Nobody waits for the task any more."""
+
+
+async def _session_of(page: Any) -> Any:
+    """The session of a page; none elsewhere than in Chromium."""
+    if page not in _sessions:
+        session = None
+        with contextlib.suppress(Exception):
+            session = await _done(page.context.new_cdp_session(page))
+        _sessions[page] = session
+    return _sessions[page]
+
+
 def _failure(raised: Exception) -> _Answer:
     kind = type(raised)
+    if kind is _GivenUpError:
+        return "timeout", {}
     if kind.__name__ == "TimeoutError":
         return "timeout", {}
     if kind.__module__.partition(".")[0] == "greenlet":

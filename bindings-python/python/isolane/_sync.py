@@ -151,7 +151,9 @@ def _interrupted(number: int, frame: FrameType | None) -> None:
 
 
 def close_loop(bridge: Bridge) -> None:
-    """Closes the loop of a run, if it has one, and cancels the tasks on it."""
+    """Ends the wait for runs of a bridge. Closes its loop, if it has one, and cancels the tasks on
+    it."""
+    bridge.end()
     loop = bridge.own_loop
     if loop is None:
         return

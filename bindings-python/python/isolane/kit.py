@@ -14,7 +14,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Literal, TypeAlias, TypedDict, TypeVar, cast, final
 
 from ._bridge import Bridge, bridge_of
-from ._closing import Closing
+from ._closing import AsyncClosing
 from ._door import Door, as_error
 from ._execution import KitCellExecution, KitExecution
 from ._options import (
@@ -362,7 +362,7 @@ def code_arguments(
 
 
 @final
-class Kit(Closing):
+class Kit(AsyncClosing):
     """Capabilities for runs. A context manager for `with` and `async with`. An open kit keeps no
     thread and no process alive."""
 
@@ -537,6 +537,13 @@ class Kit(Closing):
         self._door.ask("close")
         for session in tuple(self._sessions):
             session.finish()
+
+    async def aclose(self) -> None:
+        """As `close`, and waits until the page of `browser` is the host's again: what a run had it
+        load is stopped."""
+        self.close()
+        if self._door.page is not None:
+            await self._door.answer("page.rest")
 
     def _start(self, arguments: dict[str, Any], kind: str) -> KitExecution:
         name = f"run_{kind}"

@@ -1,4 +1,4 @@
-// Functions that only pass calls on. In: the natives `parseCSV`, `db.…` and `browser.…`. Out: the same as functions of the
+// Functions that pass calls on. In: the natives `parseCSV`, `db.…` and `browser.…`. Out: the same as functions of the
 // run: it may give them to the host, which calls them as any other function of the run.
 
 const { parseCSV } = {
@@ -9,9 +9,20 @@ const { parseCSV } = {
 
 const db = {
   sql(...args) {
+    try {
+      if (args.length > 1) args[1] = paramsOf(args[1]);
+    } catch (thrown) {
+      // Of a `toJSON`.
+      return rejected(thrown);
+    }
     return apply(natives['db.sql'], undefined, args);
   },
   batch(...args) {
+    try {
+      if (args.length > 0) args[0] = statementsOf(args[0]);
+    } catch (thrown) {
+      return rejected(thrown);
+    }
     return apply(natives['db.batch'], undefined, args);
   },
   schema(...args) {

@@ -5,7 +5,7 @@ const {
   Reflect, Set, String, Symbol, SyntaxError, TypeError, Uint8Array, decodeURIComponent, encodeURIComponent,
 } = globalThis;
 const { apply, ownKeys } = Reflect;
-const { defineProperty, freeze, getOwnPropertyDescriptor, getPrototypeOf, setPrototypeOf } = Object;
+const { defineProperty, freeze, getOwnPropertyDescriptor, getPrototypeOf, is: isSame, keys: keysOf, setPrototypeOf } = Object;
 const { isArray } = Array;
 const { isView } = ArrayBuffer;
 const { parse: parseJson, stringify } = JSON;

@@ -24,6 +24,7 @@ pub static EXTENSION: Extension = Extension {
         include_str!("require.js"),
         include_str!("state.js"),
         include_str!("base64.js"),
+        include_str!("params.js"),
         include_str!("calls.js"),
         include_str!("open.js"),
         "}"

@@ -4,7 +4,10 @@
 //! anything. A face that drives a page is told of its commands, takes and answers them: by a function of `page`, or by
 //! the run that has the command, if the page belongs to the thread of the run's caller.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{
+    Arc, Mutex, MutexGuard, PoisonError,
+    atomic::{AtomicBool, Ordering},
+};
 
 use isolane::{
     Callback, Caller, Error, ErrorKind, NativeRun, Request, Runtime, SessionRequest, Spelling,
@@ -42,7 +45,11 @@ struct Door {
 
 /// Tells a face that its page has a command.
 #[derive(Default)]
-struct Teller(Mutex<Option<Told>>);
+struct Teller {
+    told: Mutex<Option<Told>>,
+    /// The page blocks no thread: the caller of its run does a command.
+    is_asynchronous: AtomicBool,
+}
 
 struct Told {
     callback: Callback,
@@ -55,12 +62,16 @@ impl Teller {
         if let Some(told) = &*self.locked() {
             told.callback.notify(&[]);
         } else if let Some(run) = run.interception().and_then(KitRun::of) {
-            run.announce();
+            if self.is_asynchronous.load(Ordering::Relaxed) {
+                run.announce();
+            } else {
+                run.announce_to_all();
+            }
         }
     }
 
     fn locked(&self) -> MutexGuard<'_, Option<Told>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.told.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -103,14 +114,19 @@ impl System for Door {
                 }
                 Value::undefined()
             }
-            // Whether the run of a command waits for it, or will: a page that blocks a thread is given up otherwise.
+            // Whether anybody waits for a command, or will: it is given up otherwise.
             "page.is_awaited" => {
-                let run = task_number(&next()).and_then(|number| self.page.run_of(number));
-                let is_lost = |run: &NativeRun| {
-                    run.is_over()
-                        || run.interception().and_then(KitRun::of).is_some_and(|run| run.is_lost())
-                };
-                given(&Given::Bool(run.is_some_and(|run| !is_lost(&run))))
+                let number = task_number(&next());
+                given(&Given::Bool(number.is_some_and(|number| self.page.is_awaited(number))))
+            }
+            "page.is_asynchronous" => {
+                self.teller.is_asynchronous.store(true, Ordering::Relaxed);
+                Value::undefined()
+            }
+            // A thread that was told of commands has no time for them any more.
+            "page.again" => {
+                self.page.announce_again();
+                Value::undefined()
             }
             _ => return Err(no_method(method)),
         })
@@ -127,6 +143,14 @@ impl System for Door {
                 self.kit.check_open().map_err(|error| self.refusal(error))?;
                 let kit = self.kit.clone();
                 Box::pin(async move { kit.describe().await.map(|text| given(&Given::Text(text))) })
+            }
+            // The page is the host's again, also after the close of the kit.
+            "page.rest" => {
+                let at_rest = self.kit.page_at_rest();
+                Box::pin(async move {
+                    at_rest.await;
+                    Ok(Value::undefined())
+                })
             }
             _ => {
                 let method = if method == "proxy" { "browser.proxy" } else { method };
@@ -282,6 +306,7 @@ fn read_answer(answer: &Given) -> Result<Answer, Failure> {
             _ => Vec::new(),
         })),
         "timeout" => Err(Failure::Timeout),
+        "stopped" => Err(Failure::Stopped(text("url"))),
         _ => Err(Failure::Other(text("text"))),
     }
 }

@@ -11,19 +11,16 @@ use std::{
 };
 
 use isolane::NativeRun;
-use tokio::{
-    sync::{Notify, oneshot},
-    time::timeout,
-};
+use tokio::{sync::oneshot, time::timeout};
 
-use super::{Answer, Browser, Command, Failure, Performed};
+use super::{Answer, Browser, Command, Failure, Performed, abandonment::Abandonment};
 use crate::kit::KitRun;
 
-/// The time that the thread of the page has beyond that of the command, to say that its time is over.
-const GRACE: Duration = Duration::from_secs(1);
+/// The time that the thread of the page has to let go of a command that was given up, and to stop the page.
+const GRACE: Duration = Duration::from_secs(10);
 
-/// Tells the binding that there is a command of that run.
-type Announce = Box<dyn Fn(&NativeRun) + Send + Sync>;
+/// Tells the binding that there is a command of that run, or that one was given up.
+type Announce = Arc<dyn Fn(&NativeRun) + Send + Sync>;
 
 /// A page on a thread of the binding's.
 pub struct DrivenBrowser {
@@ -54,12 +51,13 @@ struct Desk {
 struct Awaited {
     sender: oneshot::Sender<Result<Answer, Failure>>,
     run: NativeRun,
+    is_given_up: bool,
 }
 
 impl DrivenBrowser {
     /// A page whose commands are announced so. `announce` is called on any thread and must return at once.
     pub fn new(announce: impl Fn(&NativeRun) + Send + Sync + 'static) -> Self {
-        Self { announce: Box::new(announce), desk: Arc::default() }
+        Self { announce: Arc::new(announce), desk: Arc::default() }
     }
 
     /// The oldest command that nobody has taken. Its taker answers it.
@@ -68,9 +66,22 @@ impl DrivenBrowser {
         locked(&self.desk).waiting.pop_front()
     }
 
-    /// The run of a command that was taken and is not answered.
-    pub(crate) fn run_of(&self, number: u32) -> Option<NativeRun> {
-        locked(&self.desk).answers.get(&number).map(|awaited| awaited.run.clone())
+    /// Whether anybody waits for that command.
+    #[must_use]
+    pub fn is_awaited(&self, number: u32) -> bool {
+        locked(&self.desk).answers.get(&number).is_some_and(|awaited| !awaited.is_given_up)
+    }
+
+    /// Tells again of the commands that nobody has taken: one that was told of them has no time for them.
+    pub fn announce_again(&self) {
+        let runs: Vec<_> = {
+            let desk = locked(&self.desk);
+            let awaited = desk.waiting.iter().filter_map(|task| desk.answers.get(&task.number));
+            awaited.map(|awaited| awaited.run.clone()).collect()
+        };
+        for run in &runs {
+            (self.announce)(run);
+        }
     }
 
     /// Answers a command. An answer that nobody waits for is dropped.
@@ -93,34 +104,42 @@ impl Browser for DrivenBrowser {
             let number = desk.last;
             let timeout = left.unwrap_or(time);
             desk.waiting.push_back(Task { number, command, timeout });
-            desk.answers.insert(number, Awaited { sender, run: run.clone() });
+            let awaited = Awaited { sender, run: run.clone(), is_given_up: false };
+            desk.answers.insert(number, awaited);
             number
         };
+        let giving = (Arc::clone(&self.announce), Arc::clone(&self.desk), run.clone());
+        // The thread of the page is told before the caller of the run hears of its end, and may use the page itself.
+        let give_up = Arc::new(move || {
+            let (announce, desk, run) = &giving;
+            let is_taken = give_up(desk, number);
+            if is_taken {
+                announce(run);
+            }
+        });
+        let at_end = Arc::clone(&give_up);
+        let abandonment = Abandonment::of(run, move || at_end());
         (self.announce)(run);
-        let (desk, run) = (Arc::clone(&self.desk), run.clone());
+        let desk = Arc::clone(&self.desk);
         Box::pin(async move {
-            let over = Arc::new(Notify::new());
-            let tell = Arc::clone(&over);
-            // A page is left after the end of its run, too: that has its time alone.
-            let _hook = (!run.is_over()).then(|| run.on_end(move || tell.notify_one()));
             let gone = || Failure::Other("the page is gone".to_owned());
             tokio::select! {
                 answered = &mut answer => {
                     let answered = answered.unwrap_or_else(|_| Err(gone()));
-                    if left.is_some() && matches!(answered, Err(Failure::Timeout)) {
+                    if left.is_some() && matches!(answered, Err(Failure::Timeout | Failure::Stopped(_))) {
                         // The run's time is over, not the browser's: the run ends before it has an answer.
-                        let _ = timeout(GRACE, over.notified()).await;
+                        let _ = timeout(GRACE, abandonment.reached()).await;
                     }
                     return answered;
                 }
-                () = over.notified() => {}
+                () = abandonment.reached() => {}
                 () = tokio::time::sleep(time) => {}
             }
             if forget_untaken(&desk, number) {
                 return Err(Failure::Timeout);
             }
-            // The page is in use until the command is done with it.
-            let answered = timeout(time + GRACE, answer).await;
+            give_up();
+            let answered = timeout(GRACE, answer).await;
             locked(&desk).answers.remove(&number);
             answered
                 .map_or(Err(Failure::Timeout), |answered| answered.unwrap_or_else(|_| Err(gone())))
@@ -135,6 +154,14 @@ fn time_of(run: &NativeRun) -> Option<Duration> {
         return None;
     }
     run.interception().and_then(KitRun::of)?.time_left()
+}
+
+/// Notes that nobody waits for a command any more; says whether somebody has taken it.
+fn give_up(desk: &Mutex<Desk>, number: u32) -> bool {
+    let mut desk = locked(desk);
+    let is_taken = desk.waiting.iter().all(|task| task.number != number);
+    let awaited = desk.answers.get_mut(&number).filter(|awaited| !awaited.is_given_up);
+    awaited.map(|awaited| awaited.is_given_up = true).is_some() && is_taken
 }
 
 /// Forgets a command that nobody has taken; says whether there was one.

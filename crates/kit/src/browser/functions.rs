@@ -1,7 +1,7 @@
 //! The functions of `browser` for the sandbox.
 //!
 //! In: calls of a run. Out: promises of what the page gives, and a [`BrowserRecord`] of each call when it is over. A
-//! call waits for its turn; the time that it waits counts.
+//! call waits for its turn, and has its time from then on.
 
 use std::{
     fmt,
@@ -29,7 +29,7 @@ use crate::{
 const LONGEST_TIMEOUT_MS: u64 = 365 * 24 * 3_600_000;
 
 /// The time that a page has to stop, and then to be left.
-const LEAVE: Duration = Duration::from_secs(5);
+pub(super) const LEAVE: Duration = Duration::from_secs(5);
 
 /// The most bytes of a summary.
 const MOST_SUMMARY_BYTES: usize = 1 << 10;
@@ -184,15 +184,13 @@ impl Inner {
         }
         let ms = self.options.limits.timeout_ms.min(LONGEST_TIMEOUT_MS);
         let limit = Duration::from_millis(ms);
-        let deadline = Instant::now() + limit;
-        let done = timeout(limit, self.perform(request, deadline, run)).await;
-        let answer = match done {
-            Ok(Ok(answer)) => answer,
-            Err(_) | Ok(Err(Fault::Timeout)) => {
+        let answer = match self.perform(request, limit, run).await {
+            Ok(answer) => answer,
+            Err(Fault::Timeout) => {
                 let text = format!("the browser took longer than {ms} ms");
                 return Err(KitError::new("BrowserTimeout", text));
             }
-            Ok(Err(Fault::Error(error))) => {
+            Err(Fault::Error(error)) => {
                 let message = secrets.responses.text(error.message()).into_owned();
                 return Err(KitError::new(error.name(), message));
             }
@@ -204,13 +202,25 @@ impl Inner {
     async fn perform(
         self: &Arc<Self>,
         request: Request,
-        deadline: Instant,
+        limit: Duration,
         run: NativeRun,
     ) -> Result<Answer, Fault> {
         if let Request::Navigate(url, _) = &request {
-            judge(&self.options, url).await?;
+            timeout(limit, judge(&self.options, url)).await.map_err(|_| Fault::Timeout)??;
         }
-        let mut turn = Turn { page: Arc::clone(&self.turn).lock_owned().await, run };
+        // Those before it have their own times.
+        let turn = Turn { page: Arc::clone(&self.turn).lock_owned().await, run };
+        let deadline = Instant::now() + limit;
+        timeout(limit, self.take_turn(turn, request, deadline)).await.map_err(|_| Fault::Timeout)?
+    }
+
+    /// Does what is asked for on the page, which is free.
+    async fn take_turn(
+        self: &Arc<Self>,
+        mut turn: Turn,
+        request: Request,
+        deadline: Instant,
+    ) -> Result<Answer, Fault> {
         let goes = matches!(request, Request::Navigate(..) | Request::Plain(Command::Close));
         if !goes && self.is_unjudged.load(Ordering::Acquire) {
             // A page that could not be left is left now, or shows nothing.
@@ -227,7 +237,7 @@ impl Inner {
                 let (turn, probed) = self.try_step(turn, probe, deadline).await?;
                 let expression = match probed {
                     Ok(_) => script::expression(&code, most_units),
-                    Err(Failure::Timeout) => return Err(Fault::Timeout),
+                    Err(Failure::Timeout | Failure::Stopped(_)) => return Err(Fault::Timeout),
                     Err(Failure::Other(_)) => script::body(&code, most_units),
                 };
                 Ok(self.step(turn, Command::Evaluate { expression }, deadline).await?.1)
@@ -250,6 +260,10 @@ impl Inner {
             let (turn, answer) = inner.try_step(turn, command, deadline).await?;
             let answer = match answer {
                 Ok(answer) => answer,
+                Err(Failure::Stopped(url)) => {
+                    inner.stay(turn, Some(&url)).await?;
+                    return Err(Fault::Timeout);
+                }
                 Err(failure) => {
                     inner.halt(turn).await?;
                     return Err(failure.into());
@@ -279,12 +293,16 @@ impl Inner {
     /// not be shown there, or cannot be stopped, is left.
     async fn halt(&self, turn: Turn) -> Result<Turn, Fault> {
         let (turn, place) = self.try_step(turn, Command::Halt, Instant::now() + LEAVE).await?;
-        let stays = match place {
-            Ok(Answer::Nothing) => true,
-            Ok(Answer::Arrived { url, .. }) => self.refusal(&url).is_none(),
-            _ => false,
-        };
-        if stays {
+        match place {
+            Ok(Answer::Nothing) => self.stay(turn, None).await,
+            Ok(Answer::Arrived { url, .. }) => self.stay(turn, Some(&url)).await,
+            _ => self.leave(turn).await,
+        }
+    }
+
+    /// Has the page stay where it is, or leaves that if it may not be shown. There may be no page.
+    async fn stay(&self, turn: Turn, url: Option<&str>) -> Result<Turn, Fault> {
+        if url.is_none_or(|url| self.refusal(url).is_none()) {
             self.is_unjudged.store(false, Ordering::Release);
             return Ok(turn);
         }
@@ -345,7 +363,7 @@ enum Fault {
 impl From<Failure> for Fault {
     fn from(failure: Failure) -> Self {
         match failure {
-            Failure::Timeout => Self::Timeout,
+            Failure::Timeout | Failure::Stopped(_) => Self::Timeout,
             Failure::Other(message) => {
                 let line = message.lines().next().unwrap_or_default();
                 let line = &line[..line.floor_char_boundary(MOST_MESSAGE_BYTES)];

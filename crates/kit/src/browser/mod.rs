@@ -4,6 +4,7 @@
 //! module judges, waits, bounds and redacts; the adapters of each language only speak to their library. Begin to read at
 //! `functions.rs`.
 
+mod abandonment;
 mod answer;
 #[cfg(all(unix, feature = "chromium"))]
 mod chromium;
@@ -42,7 +43,8 @@ pub type Performed = Pin<Box<dyn Future<Output = Result<Answer, Failure>> + Send
 
 /// The page of the host. It opens one when there is none, and opens a new one after [`Command::Close`].
 pub trait Browser: Send + Sync + 'static {
-    /// Does one thing on the page for that run, and stops waiting for it after that time. Commands come one at a time.
+    /// Does one thing on the page for that run, and stops waiting for it after that time, or as soon as the run gives it
+    /// up. Commands come one at a time.
     ///
     /// # Errors
     /// The time is over, or the browser says why not.
@@ -174,8 +176,10 @@ pub enum Answer {
 /// The failure of a [`Command`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Failure {
-    /// The time was over.
+    /// The time was over, or nobody waits any more.
     Timeout,
+    /// The same, of a navigation that the adapter has stopped. The page is at this URL now.
+    Stopped(String),
     /// The browser's message, of which code sees the first line.
     Other(String),
 }
@@ -183,7 +187,7 @@ pub enum Failure {
 /// The limits of `browser`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BrowserLimits {
-    /// The time of one call, milliseconds, the wait for other calls included. 30,000.
+    /// The time of one call, milliseconds, from the moment at which it has the page. 30,000.
     pub timeout_ms: u64,
     /// The most bytes of an answer. 16 MiB.
     pub max_result_bytes: u64,
@@ -244,6 +248,12 @@ struct Inner {
 }
 
 impl Page {
+    /// Waits until no command is under way, but no longer than it takes to leave a page.
+    pub(crate) async fn at_rest(&self) {
+        // One that does not answer stays in use.
+        let _ = tokio::time::timeout(2 * functions::LEAVE, self.0.turn.lock()).await;
+    }
+
     /// A page with these rules, for a kit with these secrets.
     #[must_use]
     pub fn new(browser: Arc<dyn Browser>, options: BrowserOptions, secrets: Arc<Secrets>) -> Self {

@@ -50,12 +50,13 @@ pub use self::{
 pub(crate) use self::{
     by_name::{Outcome, cancelled},
     options::spelled,
+    run::Hook,
 };
 use self::{
     live::Live,
     natives::{Abort, Counted, Fetch, Shows},
     options::Checked,
-    run::Kind,
+    run::{Callers, Kind},
 };
 pub use crate::proxy::ProxySettings;
 use crate::{
@@ -117,6 +118,7 @@ struct Inner {
     tool_names: Arc<ExtensionRequest>,
     code_names: Arc<ExtensionRequest>,
     live: Live,
+    callers: Callers,
 }
 
 impl Kit {
@@ -171,6 +173,7 @@ impl Kit {
             tool_names: Arc::default(),
             code_names: Arc::default(),
             live: Live::default(),
+            callers: Callers::default(),
         };
         inner.functions = inner.functions();
         inner.tool_names = Arc::new(inner.names(Kind::Tool));
@@ -201,6 +204,17 @@ impl Kit {
     /// Whether runs may start, and the host may use the kit.
     pub(crate) fn check_open(&self) -> Result<(), Error> {
         self.inner.open()
+    }
+
+    /// Waits until no command uses the page, if there is one, but no longer than that takes of a page that answers.
+    pub(crate) fn page_at_rest(&self) -> impl Future<Output = ()> + Send + use<> {
+        let page = self.inner.page.clone();
+        async move {
+            if let Some(page) = page {
+                // It fails only if the system has no thread for it.
+                let _ = isolane::spawn(async move { page.at_rest().await }).await;
+            }
+        }
     }
 
     /// Closes the kit: new runs are refused, live ones are terminated (`kit closed`), sessions and files are closed.

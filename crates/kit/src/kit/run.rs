@@ -6,7 +6,7 @@
 use std::{
     borrow::Cow,
     fmt,
-    sync::{Arc, Mutex, PoisonError, Weak},
+    sync::{Arc, Mutex, MutexGuard, PoisonError, Weak},
     time::{Duration, Instant},
 };
 
@@ -96,14 +96,26 @@ impl KitRun {
         interception.find().map(Self)
     }
 
+    /// Announces a command for the page to all callers of live runs: one of them may block the thread of the page, on which
+    /// other callers wait.
+    pub(crate) fn announce_to_all(&self) {
+        self.announce();
+        let (me, kit) = (Arc::as_ptr(&self.0), &self.0.kit);
+        for other in kit.callers.all().filter(|other| Arc::as_ptr(other) != me) {
+            if let Some(announce) = other.locked(|inside| inside.announce.given()) {
+                announce();
+            }
+        }
+    }
+
     /// Announces a command for the page, as soon as it is known how.
     pub(crate) fn announce(&self) {
-        let (is_over, own) = self.0.locked(|inside| match &inside.announce {
-            Announce::Given(announce) => (inside.life != Life::Live, Some(Arc::clone(announce))),
-            Announce::Unknown | Announce::Owed => {
+        let (is_over, own) = self.0.locked(|inside| {
+            let own = inside.announce.given();
+            if own.is_none() {
                 inside.announce = Announce::Owed;
-                (false, None)
             }
+            (own.is_some() && inside.life != Life::Live, own)
         });
         // The caller of a later cell has the page now.
         let later =
@@ -120,9 +132,17 @@ impl KitRun {
         is_run.then(|| self.0.timeout.saturating_sub(first.elapsed()))
     }
 
-    /// Whether the calls of a cell were given up with it.
-    pub(crate) fn is_lost(&self) -> bool {
-        self.0.locked(|inside| inside.life == Life::Lost)
+    /// Calls the hook when the calls of a cell are given up with it, unless the hook is gone by then. Says whether they are
+    /// not given up yet.
+    pub(crate) fn on_loss(&self, hook: &Arc<Hook>) -> bool {
+        self.0.locked(|inside| {
+            let is_live = inside.life != Life::Lost;
+            inside.on_loss.retain(|hook| hook.strong_count() > 0);
+            if is_live {
+                inside.on_loss.push(Arc::downgrade(hook));
+            }
+            is_live
+        })
     }
 
     /// The parts that the kit adds to the result, once, after the result was taken. Without secrets.
@@ -181,7 +201,12 @@ struct Inside {
     announce: Announce,
     /// The place among the live runs of the kit.
     place: Option<u64>,
+    /// Called when the calls of a cell are given up with it.
+    on_loss: Vec<Weak<Hook>>,
 }
+
+/// Something to do at an end.
+pub(crate) type Hook = dyn Fn() + Send + Sync;
 
 /// Whether a run goes on.
 #[derive(Clone, Copy, Default, PartialEq, Eq)]
@@ -202,6 +227,35 @@ enum Announce {
     /// It is not known yet, and there is a command.
     Owed,
     Given(Arc<dyn Fn() + Send + Sync>),
+}
+
+impl Announce {
+    fn given(&self) -> Option<Arc<dyn Fn() + Send + Sync>> {
+        if let Self::Given(announce) = self { Some(Arc::clone(announce)) } else { None }
+    }
+}
+
+/// The runs whose callers hear of commands for a page.
+#[derive(Default)]
+pub(super) struct Callers(Mutex<Vec<Weak<RunState>>>);
+
+impl Callers {
+    fn add(&self, run: &Weak<RunState>) {
+        self.locked().push(Weak::clone(run));
+    }
+
+    fn remove(&self, run: &Weak<RunState>) {
+        self.locked().retain(|other| other.strong_count() > 0 && !other.ptr_eq(run));
+    }
+
+    fn all(&self) -> impl Iterator<Item = Arc<RunState>> {
+        let all: Vec<_> = self.locked().iter().filter_map(Weak::upgrade).collect();
+        all.into_iter()
+    }
+
+    fn locked(&self) -> MutexGuard<'_, Vec<Weak<RunState>>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
 }
 
 impl RunState {
@@ -363,7 +417,11 @@ impl RunInterceptor for RunState {
     fn concluded(&self, state: SessionState) {
         if self.kind != Kind::Held {
             if state != SessionState::Kept {
-                self.locked(|inside| inside.life = Life::Lost);
+                let hooks = self.locked(|inside| {
+                    inside.life = Life::Lost;
+                    std::mem::take(&mut inside.on_loss)
+                });
+                hooks.iter().filter_map(Weak::upgrade).for_each(|hook| hook());
             }
             return;
         }
@@ -376,6 +434,9 @@ impl RunInterceptor for RunState {
     }
 
     fn ended(&self, by_itself: bool, rest: Rest) {
+        if self.kit.page.is_some() {
+            self.kit.callers.remove(&self.me);
+        }
         let (place, rest) = self.locked(|inside| {
             if inside.life == Life::Live {
                 inside.life = Life::Over;
@@ -446,14 +507,23 @@ impl RunInterceptor for RunState {
 
     /// Its news are commands for a page that belongs to the thread of the run's caller.
     fn announce_with(&self, announce: Arc<dyn Fn() + Send + Sync>) {
-        let told = self.locked(|inside| {
+        let (told, is_live) = self.locked(|inside| {
             let given = Announce::Given(Arc::clone(&announce));
-            std::mem::replace(&mut inside.announce, given)
+            (std::mem::replace(&mut inside.announce, given), inside.life == Life::Live)
         });
+        let hears_of_all = is_live && self.kit.page.is_some();
+        if hears_of_all {
+            self.kit.callers.add(&self.me);
+            // It may have ended in between.
+            if self.locked(|inside| inside.life != Life::Live) {
+                self.kit.callers.remove(&self.me);
+            }
+        }
         if let Some(left) = self.left.upgrade() {
             left.set_newest(Arc::clone(&announce));
         }
-        if matches!(told, Announce::Owed) {
+        // There may be a command of a run whose caller's thread is blocked by this one's.
+        if hears_of_all || matches!(told, Announce::Owed) {
             announce();
         }
     }

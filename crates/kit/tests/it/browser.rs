@@ -14,8 +14,8 @@ use std::{
 use isolane::{ExecutionOptions, HostFunction, Inputs, NativeRun, Report, Status, run_code};
 use isolane_kit::{
     browser::{
-        Answer, Browser, BrowserFunctions, BrowserOptions, BrowserRecord, Command, Failure, Page,
-        Performed,
+        Answer, Browser, BrowserFunctions, BrowserOptions, BrowserRecord, Command, DrivenBrowser,
+        Failure, Page, Performed, Task,
     },
     fetch::{Resolved, Resolver, allow::Allow},
     secrets::{SecretOptions, Secrets},
@@ -48,7 +48,7 @@ struct Ends {
 type Place = Arc<Mutex<Option<&'static str>>>;
 
 impl Browser for Played {
-    fn perform(&self, command: Command, _: Duration, _: &NativeRun) -> Performed {
+    fn perform(&self, command: Command, time: Duration, _: &NativeRun) -> Performed {
         let ended = self.ends.count.load(Ordering::SeqCst);
         self.ends.before.lock().expect("the counts").push(ended);
         self.told.lock().expect("the commands").push(command.clone());
@@ -56,9 +56,10 @@ impl Browser for Played {
         let answer = (self.script)(&command);
         let (delay, place) = (self.delay, *self.place.lock().expect("the place"));
         Box::pin(async move {
-            tokio::time::sleep(delay).await;
+            let in_time = tokio::time::timeout(time, tokio::time::sleep(delay)).await.is_ok();
             ends.count.fetch_add(1, Ordering::SeqCst);
             match command {
+                _ if !in_time => Err(Failure::Timeout),
                 // The sandbox itself plays the page's engine.
                 Command::Evaluate { expression } => evaluated(&expression).await,
                 Command::Halt => match place {
@@ -171,6 +172,93 @@ impl Test {
         let records = std::mem::take(&mut *self.records.lock().expect("the records"));
         records.into_iter().map(|record| (record.name, record.summary, record.error)).collect()
     }
+}
+
+/// A page that the test drives.
+struct Driver {
+    browser: Arc<DrivenBrowser>,
+    news: Mutex<std::sync::mpsc::Receiver<()>>,
+    page: Page,
+}
+
+impl Driver {
+    fn new() -> Self {
+        let (tell, news) = std::sync::mpsc::channel();
+        let browser = Arc::new(DrivenBrowser::new(move |_| {
+            // Nobody may hear any more.
+            let _ = tell.send(());
+        }));
+        let mut options = BrowserOptions::new(Allow::public());
+        options.resolver = Arc::new(Hosts);
+        let page = Page::new(Arc::clone(&browser) as _, options, Arc::default());
+        Self { browser, news: Mutex::new(news), page }
+    }
+
+    fn start(&self, source: &str) -> isolane::Execution {
+        let functions = BrowserFunctions::new(self.page.clone(), |_| {}).functions();
+        let globals = functions.into_iter().fold(Inputs::new(), |all, (name, function)| {
+            all.with(name, HostFunction::native(function))
+        });
+        run_code(source, ExecutionOptions { globals, ..Default::default() })
+    }
+
+    /// Waits until the driver finds something among its news.
+    fn until<T>(&self, mut find: impl FnMut(&DrivenBrowser) -> Option<T>) -> T {
+        let news = self.news.lock().expect("the news");
+        loop {
+            if let Some(found) = find(&self.browser) {
+                return found;
+            }
+            news.recv_timeout(CEILING).expect("news");
+        }
+    }
+
+    fn next(&self) -> Task {
+        self.until(DrivenBrowser::take)
+    }
+}
+
+#[test]
+fn a_command_of_a_run_that_ended_is_given_up_and_the_page_is_free() {
+    let driver = Driver::new();
+    let run = driver.start("await navigate('https://public.test/')");
+    let Task { number, command, .. } = driver.next();
+    assert!(matches!(command, Command::Navigate { .. }), "{command:?}");
+    assert!(driver.browser.is_awaited(number));
+    run.terminate(None);
+    driver.until(|browser| (!browser.is_awaited(number)).then_some(()));
+    assert_eq!(run.wait().expect("a run").status, Status::Terminated);
+    let next = driver.start("export default await extractText()");
+    // The driver says where the page is, which needs no other command.
+    driver.browser.answer(number, Err(Failure::Stopped("https://public.test/".to_owned())));
+    let Task { number, command, .. } = driver.next();
+    assert!(matches!(command, Command::Read { .. }), "{command:?}");
+    driver.browser.answer(number, Ok(Answer::Text("a text".to_owned())));
+    let value = next.wait().expect("a run").into_value().expect("a success");
+    assert_eq!(value.deserialize::<String>().expect("a text"), "a text");
+}
+
+#[test]
+fn a_page_that_was_stopped_elsewhere_is_left_after_the_end_of_its_run() {
+    let driver = Driver::new();
+    let run = driver.start("await navigate('https://public.test/')");
+    let Task { number, .. } = driver.next();
+    run.terminate(None);
+    driver.until(|browser| (!browser.is_awaited(number)).then_some(()));
+    driver.browser.answer(number, Err(Failure::Stopped("file:///etc/passwd".to_owned())));
+    let Task { number, command, .. } = driver.next();
+    assert!(
+        matches!(&command, Command::Navigate { url, .. } if url == "about:blank"),
+        "{command:?}"
+    );
+    // Its run is over, and the command is awaited all the same.
+    assert!(driver.browser.is_awaited(number));
+    driver.browser.answer(number, Ok(arrived("about:blank")));
+    let next = driver.start("export default await extractText()");
+    let Task { number, command, .. } = driver.next();
+    assert!(matches!(command, Command::Read { .. }), "{command:?}");
+    driver.browser.answer(number, Ok(Answer::Text("a text".to_owned())));
+    assert_eq!(next.wait().expect("a run").status, Status::Success);
 }
 
 fn browser_names() -> impl Iterator<Item = &'static str> {
@@ -506,8 +594,8 @@ fn calls_end_after_their_time_and_bytes() {
         slow.run("export default await Promise.all([fails(click('a')), fails(click('b'))])");
     let expected = json!(["BrowserTimeout", "the browser took longer than 50 ms"]);
     assert_eq!(value, json!([expected, expected]));
-    // The second one waited for its turn, and was never told.
-    assert_eq!(slow.told().len(), 1);
+    // The second one waited for its turn, and had its own time after that.
+    assert_eq!(slow.told().len(), 2);
 }
 
 #[test]

@@ -23,13 +23,13 @@ use std::{
 use isolane::{Error, NativeRun};
 use serde_json::json;
 use tokio::{
-    sync::{self, Notify, oneshot, watch},
+    sync::{self, oneshot, watch},
     task::{JoinHandle, spawn_blocking},
     time::timeout,
 };
 
 use self::{connection::Connection, pages::Pages, process::Process, tab::Tab};
-use super::{Answer, Browser, Command, Failure, Performed};
+use super::{Answer, Browser, Command, Failure, Performed, abandonment::Abandonment};
 use crate::kit::ProxySettings;
 
 pub use options::{ChromiumOptions, Network, Sandbox};
@@ -178,15 +178,13 @@ impl Browser for Chromium {
     fn perform(&self, command: Command, time: Duration, run: &NativeRun) -> Performed {
         let (inner, run) = (Arc::clone(&self.0.0), run.clone());
         Box::pin(async move {
-            let over = Arc::new(Notify::new());
-            let tell = Arc::clone(&over);
-            let _hook = run.on_end(move || tell.notify_one());
+            let abandonment = Abandonment::of(&run, || {});
             let mut closed = inner.closed.subscribe();
             let used = OnceLock::new();
             let performed = tokio::select! {
                 biased;
                 _ = closed.wait_for(|is_closed| *is_closed) => Err(Fault::Lost("the browser is closed").into()),
-                () = over.notified() => Err(Failure::Timeout),
+                () = abandonment.reached() => Err(Failure::Timeout),
                 performed = inner.perform(&command, &used) => performed,
                 () = tokio::time::sleep(time) => Err(Failure::Timeout),
             };

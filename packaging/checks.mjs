@@ -24,8 +24,10 @@ const SYSTEM = {
   pe: /^((advapi32|bcrypt|bcryptprimitives|crypt32|gdi32|iphlpapi|kernel32|ncrypt|ntdll|ole32|oleaut32|psapi|secur32|shell32|user32|userenv|ws2_32|python3)\.dll|api-ms-win-[\w-]+\.dll)$/i,
   'mach-o': /^\/usr\/lib\/lib(System\.B|iconv\.2|charset\.1|objc\.A)\.dylib$|^\/System\/Library\/Frameworks\//,
 };
-/** The name by which a program enters a library for Windows. Rust's list has no other. */
-const ENTRY = /^(napi_register_module_v1|PyInit__isolane)$/;
+/** The name by which a program enters a library for Windows or macOS. Rust's list has no other. */
+const ENTRY = /^_?(napi_register_module_v1|PyInit__isolane)$/;
+/** More names of a library for macOS: those that zig adds, and those of assembler code, which knows no hidden names. */
+const UNHIDDEN = /^(__mh_dylib_header|___dso_handle|___is(OS|Platform)VersionAtLeast|_rust_psm_\w+)$/;
 /** Symbols that a Node.js or a Python has for the files that it loads. */
 const OF_THE_LOADER = /^_(napi_|node_api_|_?Py)/;
 
@@ -34,7 +36,7 @@ export function systemNeeds(target, path) {
   const foreign = found.libraries.filter((name) => !SYSTEM[target.format].test(name));
   if (foreign.length > 0) throw new Error(`${path} needs ${foreign.join(', ')}, which a system may lack`);
   if (target.format === 'mach-o') checkMacos(path, target, found);
-  if (target.format === 'pe') checkEntry(path, found);
+  if (target.format !== 'elf' && found.exported !== undefined) checkEntry(path, found.exported.filter((name) => !UNHIDDEN.test(name)));
   return found.glibc ?? [];
 }
 
@@ -47,7 +49,8 @@ function checkMacos(path, target, { macos, isSigned, paths, ofLoader }) {
   if (absolute.length > 0) throw new Error(`${path} is found at ${absolute.join(', ')}, which a user does not have`);
 }
 
-function checkEntry(path, { exported }) {
+/** A library with more names than its entry also has the code behind them, which nobody calls. */
+function checkEntry(path, exported) {
   if (exported.length !== 1 || !ENTRY.test(exported[0])) throw new Error(`${path} exports ${exported.join(', ') || 'nothing'} in place of its entry`);
 }
 

@@ -63,7 +63,11 @@ function settings(target) {
   const options = ['--target', rust.endsWith('-linux-gnu') ? `${rust}.${GLIBC}` : rust];
   // An addon has to share the C library with Node.js.
   if (rust.endsWith('-musl')) return { options, flags: ['-Ctarget-feature=-crt-static'], variables: {} };
-  if (format === 'mach-o') return { options, flags: ['-Clink-arg=-Wl,-x', `-Lframework=${FRAMEWORKS}`], variables: { MACOSX_DEPLOYMENT_TARGET: MACOS } };
+  if (format === 'mach-o') {
+    // zig exports every name that is not hidden, whatever Rust's list of exported names says, and keeps the code behind each.
+    const flags = ['-Clink-arg=-Wl,-x', `-Lframework=${FRAMEWORKS}`, '-Zdefault-visibility=hidden'];
+    return { options, flags, variables: { MACOSX_DEPLOYMENT_TARGET: MACOS, [`CFLAGS_${rust.replaceAll('-', '_')}`]: '-fvisibility=hidden' } };
+  }
   if (format === 'pe') {
     mkdirSync(EMPTY.folder, { recursive: true });
     for (const file of EMPTY.files) writeFileSync(join(EMPTY.folder, file), EMPTY.text);

@@ -271,7 +271,7 @@ class UnreadableError(Exception):
 class UncodedError(Exception):
     @property
     def code(self) -> str:
-        raise KeyboardInterrupt
+        raise RuntimeError("asked for the code")
 
 
 class NotTextError(Exception):

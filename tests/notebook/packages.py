@@ -21,6 +21,10 @@ IMPORTS = "import numpy as np, pandas as pd\nfrom matplotlib import pyplot as pl
 TABLE = "rows = pd.DataFrame({'name': ['tea', 'rice'], 'n': [2, 40]}); rows"
 FIGURE = "plt.plot(np.arange(9) ** 2); plt.title('squares');"
 PICTURE = "from PIL import Image\nImage.new('RGB', (40, 20), 'teal')"
+PRINTED = "Image.new('CMYK', (4, 4))"
+EXACT = "Image.new('F', (4, 4))"
+SCALARS = "{'sum': rows.n.sum(), 'any': np.bool_(True), 'half': np.float32(.5)}"
+MOMENT = "from datetime import datetime\ntool.echo(at=pd.Timestamp('2020-01-01'))['at']"
 SINGULAR = "def solve(size):\n    return np.linalg.inv(np.zeros((size, size)))\nsolve(2)"
 POOL = """from concurrent.futures import ThreadPoolExecutor
 def total(number):
@@ -85,10 +89,17 @@ def table(notebook: Notebook) -> None:
 
 
 def figures(notebook: Notebook) -> None:
-    for code in (FIGURE, PICTURE):
+    for code in (FIGURE, PICTURE, PRINTED, EXACT):
         (shown,) = outputs(run(notebook, code))
         assert (shown["type"], shown["mime_type"]) == ("image", "image/png"), shown
         assert base64.b64decode(shown["data"]).startswith(PNG)
+
+
+def values(notebook: Notebook) -> None:
+    (shown,) = outputs(run(notebook, SCALARS))
+    assert shown == {"type": "json", "value": {"sum": 42, "any": True, "half": 0.5}}
+    (shown,) = outputs(run(notebook, MOMENT))
+    assert shown["text"].startswith("datetime.datetime(2020, 1, 1"), shown
 
 
 def exceptions(notebook: Notebook) -> None:
@@ -129,6 +140,7 @@ def kills(notebook: Notebook) -> None:
 STEPS: list[Callable[[Notebook], None]] = [
     table,
     figures,
+    values,
     exceptions,
     pools,
     processes,
@@ -143,7 +155,7 @@ def main(interpreter: str) -> None:
     if not backend["ok"]:
         print(f"not confined: {backend['reason']}")
         py["isolation"] = "none"
-    with Notebook(py=py) as notebook:
+    with Notebook(py=py, tools={"echo": lambda args: args}) as notebook:
         print(f"packages ok, {len(outputs(run(notebook, IMPORTS)))} outputs")
         for step in STEPS:
             step(notebook)

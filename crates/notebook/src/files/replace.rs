@@ -51,8 +51,14 @@ impl Target {
         nonblocking(options.append(true).create(true));
         let mut file = self.folder.open_with(&self.name, &options)?;
         // Something else may have taken the place of the file that was looked at.
-        if !file.metadata()?.is_file() {
+        let found = file.metadata()?;
+        if !found.is_file() {
             return Err(io::Error::other("it is no file any more"));
+        }
+        // A system takes those rights away from a file that its owner changes, but not from one that root does.
+        let permissions = plain(&found.permissions());
+        if permissions != found.permissions() {
+            file.set_permissions(permissions)?;
         }
         file.write_all(data)
     }

@@ -314,18 +314,20 @@ fn folders_with_programs_of_the_host_are_misuse() {
 
 #[test]
 #[cfg(unix)]
-fn a_file_that_is_replaced_loses_the_rights_of_its_owner() {
+fn a_file_that_is_changed_loses_the_rights_of_its_owner() {
     use std::os::unix::fs::PermissionsExt as _;
     let folder = tempfile::tempdir().expect("a folder");
     let file = folder.path().join("a");
-    fs::write(&file, "1").expect("a file");
-    fs::set_permissions(&file, fs::Permissions::from_mode(0o6755)).expect("its mode");
     let files = FilesOptions { write: true, ..FilesOptions::new(folder.path()) };
     let options = NotebookOptions { files: Some(files), py: None, ..NotebookOptions::default() };
     let notebook = Notebook::new(options).expect("valid options");
-    assert_eq!(run(&notebook, &[(Language::Js, "await write('a', '2')")]).text, "a");
-    let mode = fs::metadata(&file).expect("its state").permissions().mode();
-    assert_eq!(mode & 0o7777, 0o755);
+    for change in ["await write('a', '2')", "await append('a', '2')"] {
+        fs::write(&file, "1").expect("a file");
+        fs::set_permissions(&file, fs::Permissions::from_mode(0o6755)).expect("its mode");
+        assert_eq!(run(&notebook, &[(Language::Js, change)]).text, "a");
+        let mode = fs::metadata(&file).expect("its state").permissions().mode();
+        assert_eq!(mode & 0o7777, 0o755, "{change}");
+    }
 }
 
 #[test]

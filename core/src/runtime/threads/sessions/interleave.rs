@@ -173,12 +173,12 @@ impl Session {
     /// their turns; those that were rejected meanwhile are dropped. Further messages stay for whichever cell
     /// computes next.
     pub(super) fn dispatch(&self, shared: &mut Shared) {
-        if !self.request.interleave || shared.inbox.is_empty() {
+        if !self.request.interleave || shared.inbox.len() <= shared.looked_at {
             return;
         }
         let isolate = shared.isolate.take();
-        let mut left = Vec::new();
-        for inbound in std::mem::take(&mut shared.inbox) {
+        let new = shared.inbox.split_off(shared.looked_at);
+        for inbound in new {
             if !shared.calls.is_due(&inbound) {
                 continue;
             }
@@ -206,11 +206,11 @@ impl Session {
                         shared.queue.push(run);
                     }
                 }
-                (Err(inbound), None) => left.push(inbound),
+                (Err(inbound), None) => shared.inbox.push(inbound),
                 (Err(inbound), Some(_)) => shared.queue.keep(inbound),
             }
         }
-        shared.inbox = left;
+        shared.looked_at = shared.inbox.len();
         shared.isolate = isolate;
     }
 }

@@ -97,6 +97,9 @@ struct Shared {
     applied: Vec<UpdateRequest>,
     /// Messages of the host for the next cell.
     inbox: Vec<Inbound>,
+    /// How many of them, from the first on, are for no cell in flight. They are not looked at again until one computes or
+    /// ends: a host may settle thousands of promises of a cell that was undone.
+    looked_at: usize,
     settlements: Settlements,
     calls: Calls<Run>,
     /// The number of the last cell.
@@ -237,7 +240,7 @@ impl Session {
             let mut runs = Vec::from_iter(shared.current.clone().filter(|run| !stays(run)));
             runs.extend(waiting);
             runs.extend(shared.flights.iter().cloned());
-            shared.inbox.clear();
+            drop(shared.take_inbox());
             shared.ending += 1;
             (runs, shared.calls.take_all())
         };
@@ -283,7 +286,7 @@ impl Session {
                 (None, std::mem::take(&mut shared.closers))
             } else {
                 shared.freed = true;
-                shared.inbox.clear();
+                drop(shared.take_inbox());
                 let held = (shared.isolate.take(), self.stay.lock().take());
                 (Some(held), std::mem::take(&mut shared.closers))
             }
@@ -342,6 +345,11 @@ impl Shared {
             Entry::Run(run) => run.is_waiting() || run.is_called(),
             Entry::Call(call) => calls.waits(*call),
         });
+    }
+
+    fn take_inbox(&mut self) -> Vec<Inbound> {
+        self.looked_at = 0;
+        std::mem::take(&mut self.inbox)
     }
 
     /// Notes that an isolate has these updates.
@@ -406,7 +414,7 @@ impl CellSession for Session {
             let isolate = shared.isolate.take();
             let applied = if isolate.is_none() { shared.applied.clone() } else { Vec::new() };
             shared.note_applied(updates.clone());
-            let inbox = std::mem::take(&mut shared.inbox);
+            let inbox = shared.take_inbox();
             (isolate, updates, inbox, applied, (self.stay.lock().clone(), shared.lost))
         };
         let resources = &self.resources;
@@ -439,6 +447,7 @@ impl CellSession for Session {
         let mut gone_stay = None;
         let (next, lost, gone, undone) = {
             let mut shared = self.shared.lock();
+            shared.looked_at = 0;
             if !shared.current.as_ref().is_some_and(|current| Arc::ptr_eq(current, run)) {
                 // It waited in the queue, or the session began anew without it.
                 shared.note_over(1);
@@ -528,7 +537,7 @@ impl CellSession for Session {
     fn resume(&self) -> Option<(Box<SessionIsolate>, Vec<Inbound>)> {
         let mut shared = self.shared.lock();
         self.dispatch(&mut shared);
-        let inbox = std::mem::take(&mut shared.inbox);
+        let inbox = shared.take_inbox();
         Some((shared.isolate.take()?, inbox))
     }
 

@@ -271,10 +271,12 @@ impl JsKernel {
         }
         if result.status == Status::Terminated {
             // The end of another cell has undone this one. It is as if its caller had ended the cell.
-            let by_another = match session {
-                SessionState::Kept => None,
-                SessionState::RolledBack => Some(Cause::RolledBack),
-                SessionState::Reset => Some(Cause::Reset),
+            let name = result.error.as_ref().map_or("", |error| &error.name);
+            let by_another = match (session, name) {
+                (SessionState::RolledBack, "SessionRolledBack") => Some(Cause::RolledBack),
+                (SessionState::Reset, "SessionReset") => Some(Cause::Reset),
+                // By itself, as one that nothing can resume is.
+                _ => None,
             };
             // A cell that was ended is undone, unless it had not begun.
             let is_told = match (&cause, &by_another) {

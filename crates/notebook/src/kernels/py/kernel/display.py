@@ -16,6 +16,8 @@ REPRS = {
     "image/svg+xml": "_repr_svg_",
 }
 SVG = "image/svg+xml"
+# The modes of PIL's images that PNG has.
+PNG_MODES = frozenset(["1", "L", "LA", "P", "RGB", "RGBA", "I", "I;16"])
 SAFE_INTEGER = 2**53 - 1
 # Nested levels of a JSON value; deeper ones are text.
 JSON_DEPTH = 100
@@ -46,7 +48,10 @@ def text_of_bundle(bundle, value):
     if bundle.get("text/markdown") is not None:
         return [{"type": "markdown", "text": str(bundle["text/markdown"])}]
     if bundle.get("text/html") is not None:
-        return [{"type": "markdown", "text": markdown_of_html(str(bundle["text/html"]))}]
+        text = markdown_of_html(str(bundle["text/html"]))
+        # Pictures and scripts alone have none.
+        if text.strip() or (value is None and bundle.get("text/plain") is None):
+            return [{"type": "markdown", "text": text}]
     if bundle.get("application/json") is not None:
         return [{"type": "json", "value": json_of(bundle["application/json"], [])}]
     if bundle.get("text/plain") is not None:
@@ -114,6 +119,8 @@ def picture(value):
         return file.getvalue()
     if images is not None and isinstance(value, getattr(images, "Image", ())):
         file = io.BytesIO()
+        if value.mode not in PNG_MODES:
+            value = value.convert("L" if value.mode == "F" else "RGB")
         value.save(file, format="PNG")
         return file.getvalue()
     return None
@@ -151,7 +158,15 @@ def json_of(value, parents):
         return [[json_of(key, inside), json_of(item, inside)] for key, item in value.items()]
     if hasattr(value, "isoformat"):
         return value.isoformat()
-    return repr(value)
+    if any(parent is value for parent in parents):
+        return "[Circular]"
+    if len(parents) >= JSON_DEPTH:
+        return "…"
+    try:
+        converted = in_json_sense(value)
+    except Exception:
+        return repr(value)
+    return repr(value) if converted is value else json_of(converted, [*parents, value])
 
 
 def markdown_of_html(html):

@@ -172,9 +172,11 @@ class Encoder:
         import datetime
 
         try:
-            aware = value.astimezone(datetime.timezone.utc)
+            # A subclass has its own, such as pandas', which takes no local time.
+            aware = datetime.datetime.astimezone(value, datetime.timezone.utc)
             epoch = datetime.datetime(1970, 1, 1, tzinfo=datetime.timezone.utc)
-            time = (aware - epoch) // datetime.timedelta(milliseconds=1)
+            since = datetime.datetime.__sub__(aware, epoch)
+            time = since // datetime.timedelta(milliseconds=1)
         except (OverflowError, OSError, ValueError):
             self.refuse("a datetime that is out of range")
         self.open(value, 0x16)
@@ -209,26 +211,10 @@ class Encoder:
         self.nodes.append(value)
 
     def converted(self, value):
-        """The value in place of an object, in the sense that JSON gives it."""
-        kind = type(value)
-        if is_of(value, "enum", "Enum"):
-            return value.value
-        if is_of(value, "datetime", "date", "time"):
-            return value.isoformat()
-        if is_of(value, "uuid", "UUID"):
-            return str(value)
-        if is_of(value, "datetime", "timedelta"):
-            return value.total_seconds()
-        if is_of(value, "decimal", "Decimal"):
-            is_whole = value.is_finite() and value == value.to_integral_value()
-            return int(value) if is_whole and value.adjusted() < 4300 else float(value)
-        if hasattr(kind, "model_dump"):
-            return value.model_dump(mode="python")
-        if hasattr(kind, "__dataclass_fields__") and not isinstance(value, type):
-            fields = sys.modules["dataclasses"].fields(value)
-            return {field.name: getattr(value, field.name) for field in fields}
-        if all(hasattr(kind, name) for name in ("dtype", "item", "shape")) and value.shape == ():
-            return value.item()
+        """The value in place of an object."""
+        kind, converted = type(value), in_json_sense(value)
+        if converted is not value:
+            return converted
         if hasattr(kind, "tolist"):
             self.refuse(f"an instance of {kind.__name__}", "; use .tolist()")
         if is_of(value, "re", "Pattern"):
@@ -246,6 +232,33 @@ class Encoder:
         if len(steps) > MOST_STEPS:
             steps = [*steps[: MOST_STEPS // 2], "…", *steps[-MOST_STEPS // 2 :]]
         raise SerializationError(f"{self.root}{''.join(steps)}: {kind} cannot be cloned{advice}")
+
+
+def in_json_sense(value):
+    """The value in place of an object of the standard library, of pydantic or of numpy, in the sense
+    that JSON gives it; any other object itself."""
+    kind = type(value)
+    if is_of(value, "enum", "Enum"):
+        return value.value
+    if is_of(value, "datetime", "date", "time"):
+        return value.isoformat()
+    if is_of(value, "uuid", "UUID"):
+        return str(value)
+    if is_of(value, "datetime", "timedelta"):
+        return value.total_seconds()
+    if is_of(value, "decimal", "Decimal"):
+        is_whole = value.is_finite() and value == value.to_integral_value()
+        return int(value) if is_whole and value.adjusted() < 4300 else float(value)
+    if hasattr(kind, "model_dump"):
+        return value.model_dump(mode="python")
+    if hasattr(kind, "__dataclass_fields__") and not isinstance(value, type):
+        fields = sys.modules["dataclasses"].fields(value)
+        return {field.name: getattr(value, field.name) for field in fields}
+    if all(hasattr(kind, name) for name in ("dtype", "item", "shape")) and value.shape == ():
+        # A long double is its own item.
+        item = value.item()
+        return value if type(item) is kind else item
+    return value
 
 
 def is_of(value, module, *names):

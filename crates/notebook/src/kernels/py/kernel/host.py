@@ -25,6 +25,11 @@ AWAITED = frozenset(
 )
 
 
+# The calls that may wait for answers. The host ends a kernel that leaves more than 10,000 answers
+# unread.
+MOST_WAITING = 8_000
+
+
 class HostError(RuntimeError):
     """An error of the host. Its class has the name that the host gave."""
 
@@ -65,6 +70,10 @@ class Host:
         if self.channel.descriptor is None:
             raise RuntimeError("a forked child cannot call the host")
         place = name or helper
+        if len(self.waiting) >= MOST_WAITING:
+            raise RuntimeError(
+                f"{place}: {MOST_WAITING:,} calls wait for answers; take their results before more"
+            )
         nodes, blobs = Encoder(f"{place}: args").encode(args)
         number, future = next(self.numbers), Future()
         future.set_running_or_notify_cancel()

@@ -6,6 +6,7 @@ import asyncio
 import http.server
 import os
 import threading
+import time
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -58,6 +59,8 @@ class Handler(http.server.BaseHTTPRequestHandler):
             self.send_header("content-length", "0")
             self.end_headers()
             return
+        if self.path == "/slow":
+            time.sleep(6)
         if self.path == "/silent":
             self.server.is_asked.set()  # type: ignore[attr-defined]
             # It ends when the client goes away.
@@ -426,6 +429,35 @@ def test_a_run_that_is_cancelled_leaves_an_asynchronous_page(
             answer = await page.goto(url(server))
             assert answer is not None
             assert answer.status == 200
+            await browser.close()
+
+    asyncio.run(main())
+
+
+@needs_chromium
+def test_the_navigation_of_the_host_after_the_end_of_a_run_arrives(
+    server: Any, options: dict[str, Any]
+) -> None:
+    async def main() -> None:
+        async with async_playwright() as playwright:
+            browser = await playwright.chromium.launch(executable_path=CHROMIUM)
+            page = await browser.new_page()
+            async with Kit(browser={"page": page, "timeout_ms": 3_600_000}, **options) as kit:
+                for path in (*(f"/{number}" for number in range(24)), "/slow"):
+                    run = kit.run_tool(f"await browser.navigate('{url(server, '/silent')}')")
+                    task = asyncio.ensure_future(run)
+                    await asyncio.to_thread(server.is_asked.wait)
+                    server.is_asked.clear()
+                    if len(path) % 2 == 0:
+                        run.terminate()
+                    else:
+                        task.cancel()
+                    await asyncio.wait([task])
+                    answer = await page.goto(url(server, path), timeout=60_000)
+                    assert answer is not None
+                    assert answer.status == 200
+                    text = await kit.run_tool("return await browser.extractText('p')")
+                    assert (text.result, page.url) == ("one", url(server, path)), text.error
             await browser.close()
 
     asyncio.run(main())

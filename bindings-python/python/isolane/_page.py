@@ -47,6 +47,8 @@ _sessions: weakref.WeakKeyDictionary[Any, Any] = weakref.WeakKeyDictionary()
 # Attributes of the tasks that are calls of synchronous Playwright, in its releases.
 _MARKS = ("__pw_caller_frame__", "__pw_stack__")
 
+_CELL_ENDED = "the cell ended before the browser was done with its call"
+
 _OTHER_THREAD = "the page is synchronous: use it on the thread of its Playwright"
 
 _log = logging.getLogger("isolane")
@@ -91,6 +93,23 @@ class _Work:
         self.rest: asyncio.Task[_Answer] | None = None
 
 
+class _Cell:
+    """A cell for which the thread of a synchronous page waits."""
+
+    def __init__(self, run: _isolane.RunHandle) -> None:
+        self._run = run
+        self._settled_at: float | None = None
+
+    def has_left(self) -> bool:
+        """Whether the thread has waited long enough, after its end, for a call that it did not
+        await."""
+        if self._settled_at is None:
+            if self._run.running():
+                return False
+            self._settled_at = time.monotonic()
+        return time.monotonic() - self._settled_at >= _REST_MS / 1e3
+
+
 class PageDriver:
     """Does the tasks of runs on the host's page."""
 
@@ -106,11 +125,15 @@ class PageDriver:
             self._learn_loop(source)
         self._numbers: weakref.WeakKeyDictionary[Bridge, int] = weakref.WeakKeyDictionary()
         self._works: set[_Work] = set()
+        # The calls of a cell may outlive it; those of another run do not.
+        self._cells: weakref.WeakKeyDictionary[Bridge, _Cell] = weakref.WeakKeyDictionary()
         # The bridges with runs for which the thread of a synchronous page waits.
         self._waiting: weakref.WeakSet[Bridge] = weakref.WeakSet()
 
-    def attach(self, bridge: Bridge, run: _isolane.RunHandle) -> None:
+    def attach(self, bridge: Bridge, run: _isolane.RunHandle, is_cell: bool) -> None:
         """Has the bridge serve the tasks of that run."""
+        if is_cell:
+            self._cells[bridge] = _Cell(run)
         number = self._numbers.get(bridge)
         if number is None:
             # A page does not keep a bridge, nor a bridge a page.
@@ -200,8 +223,12 @@ class PageDriver:
                 answer: _Answer = "failed", {"text": "the page was interrupted"}
                 try:
                     answer = _finish(performing, self.loop)
+                except BaseException:
+                    # Such as a `KeyboardInterrupt`. Another one may come meanwhile.
+                    _finish(self._to_rest(work), self.loop)
+                    raise
                 finally:
-                    # Such as a `KeyboardInterrupt`: later commands wait for an answer.
+                    # Later commands wait for an answer.
                     self._send(number, answer)
             else:
                 work.task = asyncio.ensure_future(self._serve_later(work, timeout_ms, performing))
@@ -225,6 +252,14 @@ class PageDriver:
             stopping = task.get_loop().create_task(work.session.send("Page.stopLoading"))
         work.rest = task.get_loop().create_task(self._to_rest_unless_left(work, stopping))
         task.cancel()
+
+    def _why_ended(self, work: _Work, cell: _Cell | None) -> str | None:
+        """Why a call of a synchronous page ends that has time left."""
+        if not self._is_awaited(work):
+            return "it is given up"
+        if cell is not None and cell.has_left():
+            return _CELL_ENDED
+        return None
 
     def _is_awaited(self, work: _Work) -> bool:
         return bool(self._door.ask("page.is_awaited", work.number))
@@ -261,8 +296,8 @@ class PageDriver:
             page = await self._page(bridge)
             if _is_async(page) or self._loop is None:
                 return await self._perform(page, work, timeout_ms, fields)
-            is_awaited = functools.partial(self._is_awaited, work)
-            with self._bounded(self._loop, timeout_ms, is_awaited) as ends:
+            why = functools.partial(self._why_ended, work, self._cells.get(bridge))
+            with self._bounded(self._loop, timeout_ms, why) as ends:
                 try:
                     answer = await self._perform(page, work, timeout_ms, fields)
                 except asyncio.CancelledError:
@@ -270,7 +305,10 @@ class PageDriver:
                         raise
                     answer = "timeout", {}
             # The thread is the host's again after the run, and so is the page.
-            return await self._to_rest(work) if answer[0] == "timeout" else answer
+            if answer[0] != "timeout":
+                return answer
+            rest = await self._to_rest(work)
+            return ("failed", {"text": _CELL_ENDED}) if _CELL_ENDED in ends else rest
         except asyncio.CancelledError:
             raise
         except Exception as raised:
@@ -395,7 +433,7 @@ class PageDriver:
         self,
         loop: asyncio.AbstractEventLoop,
         timeout_ms: float,
-        is_awaited: Callable[[], bool] = lambda: True,
+        why_ended: Callable[[], str | None] = lambda: None,
     ) -> Generator[list[str]]:
         """Ends the calls of a synchronous page when their time is over, or nobody awaits the
         command any more. Gives why. Playwright's loop runs only during such a call, and has it as a
@@ -408,8 +446,8 @@ class PageDriver:
             looks.append(loop.call_later(_LOOK_S, look))
             if not ends and time.monotonic() >= deadline:
                 ends.append("its time is over")
-            if not ends and not is_awaited():
-                ends.append("it is given up")
+            if not ends and (why := why_ended()) is not None:
+                ends.append(why)
             if ends:
                 # Again and again: a command may have several calls.
                 new = asyncio.all_tasks(loop) - others

@@ -64,6 +64,8 @@ class Run:
     """The state of a run. Its loop calls all methods, except that any thread may call `terminate`,
     `running` and `reports`."""
 
+    is_cell = False
+
     def __init__(
         self,
         bridge: Bridge | None,
@@ -517,6 +519,6 @@ def begin(
     run.began(remote)
     if page is not None:
         run.has_page = True
-        page.attach(bridge, remote)
+        page.attach(bridge, remote, run.is_cell)
     bridge.attach(number, run)
     return remote

@@ -39,6 +39,8 @@ before(async () => {
       // The document is there, and is never done.
       response.setHeader('content-type', 'text/html');
       response.write('<title>hangs</title><p>begun</p>'.padEnd(4_096));
+    } else if (request.url === '/slow') {
+      setTimeout(() => response.setHeader('content-type', 'text/html').end(PAGE), 6_000);
     } else if (request.url === '/hello') response.end('the value is hunter2-hunter2');
     else if (request.url === '/probe') {
       response.setHeader('content-type', 'text/html');
@@ -276,6 +278,91 @@ test('a click that waits does not happen after the end of its run', { skip, time
     await page.click('b');
     await page.fill('input', '');
     assert.deepEqual(await page.evaluate("[document.querySelector('button').textContent, document.querySelector('input').value]"), ['0', '']);
+  });
+  await page.close();
+});
+
+/** A control, the state that keeps a command waiting for it, and the end of that state. */
+const LATE_CONTROLS = [
+  ["click('button')", '<button disabled>0</button>', "document.querySelector('button').disabled = false"],
+  ["click('button')", "<button>0</button><div style='position: fixed; inset: 0'></div>", "document.querySelector('div').remove()"],
+  ["type('input', 'x', { clear_first: true })", '<input readonly>', "document.querySelector('input').readOnly = false"],
+];
+/** Notes what happens to the page's controls. A command that waits for them looks at them before each frame. */
+const NOTES = `<script>
+  window.seen = [];
+  for (const kind of ['click', 'input']) addEventListener(kind, () => seen.push(kind), true);
+  window.frames_later = async (left) => { while (left-- > 0) await new Promise(requestAnimationFrame); return seen.length };
+</script>`;
+
+test('a command that waits for a control ends with its run', { skip, timeout: 240_000 }, async () => {
+  for (const end of ['terminate', 'close', 'time limit', 'BrowserTimeout']) {
+    for (const [call, control, ready] of LATE_CONTROLS) {
+      const page = await browser.newPage();
+      await page.setContent(control + NOTES);
+      let begin;
+      const begun = new Promise((resolve) => (begin = resolve));
+      await page.exposeFunction('begun', begin);
+      await withKit({ browser: { page, timeoutMs: end === 'BrowserTimeout' ? 1_000 : 3_600_000 } }, async (kit) => {
+        const run = kit.runTool(`await browser.evaluate('begun()'); await browser.${call}`, end === 'time limit' ? { timeoutMs: 1_000 } : {});
+        // The time of a slow machine may be over before.
+        await Promise.race([begun, run]);
+        // Playwright finds the control not ready by then.
+        await page.evaluate('frames_later(40)');
+        if (end === 'terminate') run.terminate();
+        if (end === 'close') await kit.close();
+        const { status, error } = await run;
+        assert.notEqual(status, 'success');
+        if (end === 'BrowserTimeout') assert.equal(error.name, end);
+        await page.evaluate(ready);
+        assert.equal(await page.evaluate('frames_later(120)'), 0, `${end}: ${call}`);
+      });
+      await page.close();
+    }
+  }
+});
+
+test('keys are not typed on after the end of their run', { skip, timeout: 120_000 }, async () => {
+  for (const end of ['terminate', 'close']) {
+    const page = await browser.newPage();
+    await page.setContent('<input>' + NOTES);
+    await withKit({ browser: { page, timeoutMs: 3_600_000 } }, async (kit) => {
+      const run = kit.runTool("await browser.type('input', 'x'.repeat(100_000))");
+      await page.waitForFunction('seen.length > 10');
+      if (end === 'terminate') run.terminate();
+      else await kit.close();
+      assert.equal((await run).status, 'terminated');
+      const typed = await page.evaluate('seen.length');
+      assert.equal(await page.evaluate('frames_later(30)'), typed, end);
+    });
+    await page.close();
+  }
+});
+
+test("the host's navigation right after the end of a run arrives", { skip, timeout: 240_000 }, async () => {
+  const page = await browser.newPage();
+  await withKit({ browser: { page, timeoutMs: 3_600_000 } }, async (kit) => {
+    const args = { silent: at('/silent') };
+    for (let round = 0; round < 25; round += 1) {
+      const begun = new Promise((resolve) => (asked = resolve));
+      const run = kit.runTool('await browser.navigate(args.silent)', { args });
+      await begun;
+      run.terminate();
+      await run;
+      assert.equal((await page.goto(at(`/${round}`))).status(), 200);
+      // The kit is done with the page by then.
+      assert.equal(await value(kit, 'return 1'), 1);
+      assert.equal(page.url(), at(`/${round}`));
+    }
+    // A navigation of the host's that takes longer than a page at rest may.
+    const begun = new Promise((resolve) => (asked = resolve));
+    const run = kit.runTool('await browser.navigate(args.silent)', { args });
+    await begun;
+    run.terminate();
+    await run;
+    assert.equal((await page.goto(at('/slow'), { timeout: 60_000 })).status(), 200);
+    assert.equal(await value(kit, "return await browser.extractText('p')"), 'one');
+    assert.equal(page.url(), at('/slow'));
   });
   await page.close();
 });

@@ -5,7 +5,10 @@ from __future__ import annotations
 import asyncio
 import http.server
 import os
+import subprocess
+import sys
 import threading
+import time
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -58,6 +61,10 @@ class Handler(http.server.BaseHTTPRequestHandler):
             self.send_header("content-length", "0")
             self.end_headers()
             return
+        if self.path == "/asked":
+            self.server.is_asked.wait()  # type: ignore[attr-defined]
+        if self.path == "/slow":
+            time.sleep(6)
         if self.path == "/silent":
             self.server.is_asked.set()  # type: ignore[attr-defined]
             # It ends when the client goes away.
@@ -253,6 +260,84 @@ def test_a_call_that_a_cell_did_not_await_goes_on(server: Any, options: dict[str
 
 
 @needs_chromium
+def test_a_cell_does_not_wait_for_ever_for_a_call_that_it_did_not_await(
+    server: Any, options: dict[str, Any]
+) -> None:
+    """The calls would take an hour by themselves."""
+
+    def act(browser: Browser) -> None:
+        page = browser.new_page()
+        with (
+            Kit(browser={"page": page, "timeout_ms": 3_600_000}, **options) as kit,
+            kit.session() as session,
+        ):
+            session.run_sync(f"{FAILS} await browser.navigate('{url(server)}')")
+            message = "the cell ended before the browser was done with its call"
+            waits = f"fetch('{url(server, '/silent')}'); return new Promise(() => {{}})"
+            calls = (f"navigate('{url(server, '/silent')}')", f'evaluate("{waits}")')
+            for number, call in enumerate(calls):
+                server.is_asked.clear()
+                # The call is under way before the cell ends.
+                source = f"const c{number} = fails(browser.{call});"
+                cell = session.run_sync(f"{source} await fetch('{url(server, '/asked')}'); 1")
+                assert cell.result == 1, cell.error
+                assert page.text_content("p") == "one"
+                cell = session.run_sync(f"[await c{number}, await browser.extractText('p')]")
+                assert cell.result == [["BrowserError", message], "one"], cell.error
+
+    with_browser(act)
+
+
+INTERRUPTED = """
+import http.server, os, signal, sys, threading
+from isolane.kit import Kit
+from playwright.sync_api import sync_playwright
+
+class Handler(http.server.BaseHTTPRequestHandler):
+    def do_GET(self):
+        self.send_response(200)
+        self.end_headers()
+        self.wfile.write(b"<p>one</p>")
+        if self.path == "/begun":
+            os.kill(os.getpid(), signal.SIGINT)
+
+    def log_message(self, format, *args):
+        pass
+
+server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+threading.Thread(target=server.serve_forever, daemon=True).start()
+TOOL = '''
+await browser.evaluate(`
+  const request = new XMLHttpRequest();
+  request.open("GET", "/begun", false);
+  request.send();
+  for (;;) ;
+`)
+'''
+with sync_playwright() as playwright:
+    browser = playwright.chromium.launch(executable_path=sys.argv[1])
+    page = browser.new_page()
+    page.goto(f"http://127.0.0.1:{server.server_address[1]}/")
+    with Kit(browser={"page": page, "timeout_ms": 20_000}) as kit:
+        try:
+            kit.run_tool_sync(TOOL)
+        except KeyboardInterrupt:
+            print("interrupted")
+        print(kit.run_tool_sync("return await browser.extractText('p')").result)
+        print(page.text_content("p"))
+    browser.close()
+"""
+
+
+@needs_chromium
+@pytest.mark.skipif(sys.platform == "win32", reason="no process there can interrupt itself so")
+def test_a_ctrl_c_frees_a_synchronous_page() -> None:
+    arguments = [sys.executable, "-c", INTERRUPTED, CHROMIUM]
+    done = subprocess.run(arguments, capture_output=True, text=True, timeout=300, check=False)
+    assert done.stdout.split() == ["interrupted", "one", "one"], done.stderr
+
+
+@needs_chromium
 def test_playwright_blocks_no_kit_without_a_page(options: dict[str, Any]) -> None:
     def act(browser: Browser) -> None:
         page = browser.new_page()
@@ -426,6 +511,35 @@ def test_a_run_that_is_cancelled_leaves_an_asynchronous_page(
             answer = await page.goto(url(server))
             assert answer is not None
             assert answer.status == 200
+            await browser.close()
+
+    asyncio.run(main())
+
+
+@needs_chromium
+def test_the_navigation_of_the_host_after_the_end_of_a_run_arrives(
+    server: Any, options: dict[str, Any]
+) -> None:
+    async def main() -> None:
+        async with async_playwright() as playwright:
+            browser = await playwright.chromium.launch(executable_path=CHROMIUM)
+            page = await browser.new_page()
+            async with Kit(browser={"page": page, "timeout_ms": 3_600_000}, **options) as kit:
+                for path in (*(f"/{number}" for number in range(24)), "/slow"):
+                    run = kit.run_tool(f"await browser.navigate('{url(server, '/silent')}')")
+                    task = asyncio.ensure_future(run)
+                    await asyncio.to_thread(server.is_asked.wait)
+                    server.is_asked.clear()
+                    if len(path) % 2 == 0:
+                        run.terminate()
+                    else:
+                        task.cancel()
+                    await asyncio.wait([task])
+                    answer = await page.goto(url(server, path), timeout=60_000)
+                    assert answer is not None
+                    assert answer.status == 200
+                    text = await kit.run_tool("return await browser.extractText('p')")
+                    assert (text.result, page.url) == ("one", url(server, path)), text.error
             await browser.close()
 
     asyncio.run(main())

@@ -3,6 +3,7 @@
 // In: the host's page or context, or a function that gives one; tasks of runs. Out: their answers. The kit has judged
 // each task before, and bounds and redacts each answer after. No exception leaves this module for the event loop.
 
+import { performance } from 'node:perf_hooks';
 import { emitWarning } from 'node:process';
 
 import type { BrowserProxy } from '../../kit.js';
@@ -42,12 +43,18 @@ interface PageAnswer {
 /** The part of Playwright's locator that is used. */
 interface Locator {
   first(): Locator;
-  waitFor(options: object): Promise<unknown>;
   click(options: object): Promise<unknown>;
   fill(text: string, options: object): Promise<unknown>;
   pressSequentially(text: string, options: object): Promise<unknown>;
   screenshot(options: object): Promise<Uint8Array>;
   evaluate(code: unknown, arg: unknown, options: object): Promise<unknown>;
+}
+
+/** The part of Playwright's request that is used. */
+interface PlaywrightRequest {
+  isNavigationRequest(): boolean;
+  redirectedFrom(): unknown;
+  frame(): { parentFrame(): unknown };
 }
 
 /** The part of Playwright's page that is used. */
@@ -61,6 +68,8 @@ interface PlaywrightPage {
   isClosed(): boolean;
   close(): Promise<unknown>;
   context(): PlaywrightContext;
+  on(event: 'request', listener: (request: PlaywrightRequest) => void): unknown;
+  off(event: 'request', listener: (request: PlaywrightRequest) => void): unknown;
 }
 
 /** The part of Playwright's context that is used. */
@@ -142,7 +151,7 @@ export class Page {
 
   async #do(task: PageTask): Promise<void> {
     const [number, kind, timeoutMs] = task;
-    const work = new Work(kind);
+    const work = new Work(kind, timeoutMs, () => this.#isAwaited(number));
     this.#works.set(number, work);
     const timer = setTimeout(() => work.giveUp(), timeoutMs);
     let answer: PageAnswer;
@@ -151,7 +160,8 @@ export class Page {
     } catch (error) {
       answer = failure(error);
     }
-    if (answer.kind === 'timeout') answer = await work.giveUp();
+    // Playwright's own error of a call that was given up comes before the page is at rest.
+    if (answer.kind === 'timeout' || work.isGivenUp) answer = await work.giveUp();
     clearTimeout(timer);
     this.#works.delete(number);
     try {
@@ -162,56 +172,44 @@ export class Page {
     }
   }
 
-  async #perform(work: Work, [number, kind, timeout, task]: PageTask): Promise<PageAnswer> {
+  async #perform(work: Work, [, kind, , task]: PageTask): Promise<PageAnswer> {
     const page = await this.#page();
-    work.session = await sessionOf(page);
-    /** Nothing begins for a run that has ended. */
-    const check = (): void => {
-      if (!this.#isAwaited(number)) throw new TimeIsOver();
-    };
-    check();
+    work.begin(page, await sessionOf(page));
     const { selector } = task;
     switch (kind) {
       case 'navigate': {
-        const response = await page.goto(task.url as string, { waitUntil: task.waitUntil, timeout });
+        const response = await page.goto(task.url as string, { waitUntil: task.waitUntil, ...work.bounds() });
         return { kind: 'arrived', url: page.url(), title: await page.title(), status: response?.status() ?? 0 };
       }
       case 'screenshot': {
-        const options = { timeout, type: 'png' };
+        const options = { ...work.bounds(), type: 'png' };
         const bytes = await (selector === null
           ? page.screenshot({ ...options, fullPage: task.fullPage })
           : first(page, selector).screenshot(options));
         return { kind: 'bytes', bytes };
       }
       case 'click': {
-        const element = first(page, selector);
-        // Playwright itself would wait for the element, and click it, after the end of the run, too.
-        await element.waitFor({ timeout });
-        check();
-        await element.click({ timeout });
+        await first(page, selector).click(work.bounds());
         return { kind: 'nothing' };
       }
       case 'type': {
         const element = first(page, selector);
         if (task.clearFirst) {
-          await element.waitFor({ timeout });
-          check();
-          await element.fill(task.text as string, { timeout });
+          await element.fill(task.text as string, work.bounds());
         } else {
-          await element.evaluate(toEnd, undefined, { timeout });
-          check();
-          await element.pressSequentially(task.text as string, { timeout });
+          await element.evaluate(toEnd, undefined, work.bounds());
+          await element.pressSequentially(task.text as string, work.bounds());
         }
         return { kind: 'nothing' };
       }
       case 'read': {
-        const text = await first(page, selector).evaluate(read, [task.property, task.mostUnits], { timeout });
+        const text = await first(page, selector).evaluate(read, [task.property, task.mostUnits], work.bounds());
         return typeof text === 'string' ? { kind: 'text', text } : { kind: 'tooLarge' };
       }
       case 'evaluate':
         return { kind: 'text', text: String(await page.evaluate(task.expression as string)) };
       case 'halt':
-        return { ...(await stop(work.session)), kind: 'arrived', title: '', status: 0 };
+        return { ...(await stop(work.session, NOBODY)), kind: 'arrived', title: '', status: 0 };
       default:
         await page.close();
         return { kind: 'nothing' };
@@ -268,37 +266,128 @@ async function opened(source: Finder, proxy: BrowserProxy): Promise<Found> {
 /** A task under way. */
 class Work {
   readonly #kind: PageTask[1];
+  readonly #deadline: number;
+  readonly #isAwaited: () => boolean;
+  readonly #abort = new AbortController();
   /** Settles when the task is given up. */
   readonly givenUp: Promise<PageAnswer>;
   readonly #settle: (answer: PageAnswer) => void;
   #rest: Promise<PageAnswer> | undefined;
+  #page: PlaywrightPage | undefined;
   session: ChromiumSession | undefined;
 
-  constructor(kind: PageTask[1]) {
+  constructor(kind: PageTask[1], timeoutMs: number, isAwaited: () => boolean) {
     let settle!: (answer: PageAnswer) => void;
     this.givenUp = new Promise((resolve) => {
       settle = resolve;
     });
     this.#kind = kind;
+    this.#deadline = performance.now() + timeoutMs;
+    this.#isAwaited = isAwaited;
     this.#settle = settle;
   }
 
+  get isGivenUp(): boolean {
+    return this.#rest !== undefined;
+  }
+
+  /** Notes the page, on which nothing begins for a run that has ended. */
+  begin(page: PlaywrightPage, session: ChromiumSession | undefined): void {
+    this.#check();
+    this.#page = page;
+    this.session = session;
+  }
+
   /**
-   * Gives it up, and brings the page to rest. The order to stop a navigation is sent at once: before the host hears of the
-   * end of the run, and may navigate itself.
+   * The options that end a call of Playwright: at the end of the command's time, and at once when it is given up. Playwright
+   * would click or type later otherwise, in the page of the next run or of the host.
+   */
+  bounds(): { timeout: number; signal: AbortSignal } {
+    this.#check();
+    // Playwright takes 0 for no limit.
+    return { timeout: Math.max(1, this.#deadline - performance.now()), signal: this.#abort.signal };
+  }
+
+  #check(): void {
+    if (this.isGivenUp || !this.#isAwaited()) throw new TimeIsOver();
+  }
+
+  /**
+   * Gives it up, and brings the page to rest. The orders to end a call and to stop a navigation are sent at once: before the
+   * host hears of the end of the run, and may navigate itself.
    */
   giveUp(): Promise<PageAnswer> {
-    this.#rest ??= this.#toRest().catch(() => ({ kind: 'timeout' }));
-    void this.#rest.then(this.#settle);
+    if (this.#rest === undefined) {
+      this.#abort.abort();
+      this.#rest = this.#toRest().catch(() => ({ kind: 'timeout' }));
+      void this.#rest.then(this.#settle);
+    }
     return this.#rest;
   }
 
   async #toRest(): Promise<PageAnswer> {
-    const session = this.session;
-    if (session === undefined || this.#kind === 'halt' || this.#kind === 'close') return { kind: 'timeout' };
-    if (this.#kind === 'navigate') return stop(session);
-    await answers(session);
-    return { kind: 'timeout' };
+    const { session } = this;
+    const page = this.#page;
+    if (page === undefined || session === undefined || this.#kind === 'halt' || this.#kind === 'close') return { kind: 'timeout' };
+    // While code waits for its page, a navigation is the page's own.
+    const others = new Navigations(page, () => !this.#isAwaited());
+    try {
+      if (this.#kind === 'navigate') return await stop(session, others);
+      await answers(session, others);
+      return { kind: 'timeout' };
+    } catch (error) {
+      // The page is judged before code sees it.
+      if (error instanceof IsElsewhere && this.#kind === 'navigate') return { kind: 'nothing' };
+      throw error;
+    } finally {
+      others.end();
+    }
+  }
+}
+
+/** Navigations of a page that others begin. */
+interface Others {
+  /** The outcome of `work`, or a rejection once somebody navigates. */
+  unless<T>(work: Promise<T>): Promise<T>;
+  end(): void;
+}
+
+const NOBODY: Others = { unless: (work) => work, end: () => {} };
+
+class Navigations implements Others {
+  readonly #page: PlaywrightPage;
+  readonly #begun: Promise<never>;
+  readonly #listener: (request: PlaywrightRequest) => void;
+
+  constructor(page: PlaywrightPage, mayBegin: () => boolean) {
+    let reject!: (error: Error) => void;
+    this.#begun = new Promise((_, rejected) => {
+      reject = rejected;
+    });
+    this.#begun.catch(() => {});
+    this.#listener = (request) => {
+      if (isOfPage(request) && mayBegin()) reject(new IsElsewhere());
+    };
+    this.#page = page;
+    page.on('request', this.#listener);
+  }
+
+  unless<T>(work: Promise<T>): Promise<T> {
+    return Promise.race([this.#begun, work]);
+  }
+
+  end(): void {
+    this.#page.off('request', this.#listener);
+  }
+}
+
+/** Whether a request begins a navigation of a page itself. A redirect goes on with one. */
+function isOfPage(request: PlaywrightRequest): boolean {
+  try {
+    return request.isNavigationRequest() && request.redirectedFrom() === null && request.frame().parentFrame() === null;
+  } catch {
+    // The frame is gone.
+    return false;
   }
 }
 
@@ -319,12 +408,12 @@ function sessionOf(page: PlaywrightPage): Promise<ChromiumSession | undefined> {
  * Stops what a page loads, and says where it is. Playwright itself has no way to stop a navigation, and Chromium lets
  * nobody evaluate while one begins; so this works in Chromium alone. Elsewhere it fails, and the kit leaves the page.
  */
-async function stop(session: ChromiumSession | undefined): Promise<PageAnswer> {
+async function stop(session: ChromiumSession | undefined, others: Others): Promise<PageAnswer> {
   if (session === undefined) throw new Error('the browser cannot stop a page');
-  await within(REST_MS, session.send('Page.stopLoading'));
+  await others.unless(within(REST_MS, session.send('Page.stopLoading')));
   // A document that is about to be shown is there once the page answers.
-  await answers(session);
-  const { currentIndex, entries } = await within(REST_MS, session.send('Page.getNavigationHistory'));
+  await answers(session, others);
+  const { currentIndex, entries } = await others.unless(within(REST_MS, session.send('Page.getNavigationHistory')));
   return { kind: 'stopped', url: entries[currentIndex]?.url ?? '' };
 }
 
@@ -332,22 +421,25 @@ async function stop(session: ChromiumSession | undefined): Promise<PageAnswer> {
  * Has the page answer. A script that never ends is ended. Where that does not help, since scripts begin again and again, or
  * one began before its page could be told anything, the page is left for one of another process.
  */
-async function answers(session: ChromiumSession): Promise<void> {
-  const sent = (method: SimpleMethod, params?: object): Promise<unknown> => within(REST_MS, session.send(method, params));
-  try {
-    await sent('Runtime.evaluate', { expression: '0' });
-  } catch {
+async function answers(session: ChromiumSession, others: Others): Promise<void> {
+  /** Whether there is an answer in time. An error is one, such as that of a document that another one follows. */
+  const sent = async (method: SimpleMethod, params?: object): Promise<boolean> => {
     try {
-      await sent('Runtime.terminateExecution');
-      // The next one may begin in a moment.
-      await sent('Runtime.evaluate', { expression: 'new Promise((done) => setTimeout(done, 50))', awaitPromise: true });
-    } catch {
-      await sent('Page.navigate', { url: 'data:,' });
-      // Before that is there, the next one would be the old process's.
-      await sent('Runtime.evaluate', { expression: '0' });
-      await sent('Page.navigate', { url: 'about:blank' });
+      await others.unless(within(REST_MS, session.send(method, params)));
+    } catch (error) {
+      if (error instanceof IsElsewhere) throw error;
+      return !(error instanceof TimeIsOver);
     }
-  }
+    return true;
+  };
+  if (await sent('Runtime.evaluate', { expression: '0' })) return;
+  // The next script may begin in a moment.
+  const later = { expression: 'new Promise((done) => setTimeout(done, 50))', awaitPromise: true };
+  if ((await sent('Runtime.terminateExecution')) && (await sent('Runtime.evaluate', later))) return;
+  await sent('Page.navigate', { url: 'data:,' });
+  // Before that is there, the next one would be the old process's.
+  await sent('Runtime.evaluate', { expression: '0' });
+  await sent('Page.navigate', { url: 'about:blank' });
 }
 
 function first(page: PlaywrightPage, selector: string | null | undefined): Locator {
@@ -373,6 +465,9 @@ function read(element: any, [property, mostUnits]: [string, number]): string | n
 }
 
 class TimeIsOver extends Error {}
+
+/** Somebody else navigates. */
+class IsElsewhere extends Error {}
 
 /** The outcome of `work`, or a rejection when the time is over. */
 function within<T>(timeoutMs: number, work: Promise<T>): Promise<T> {

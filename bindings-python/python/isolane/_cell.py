@@ -27,6 +27,8 @@ class Cell(Run):
     """The state of a cell. It keeps its session until it has ended; afterwards only the answers to
     its calls refer to it."""
 
+    is_cell = True
+
     def __init__(
         self, bridge: Bridge, session: SessionHost, report: Callable[[Any], Any] | None
     ) -> None:

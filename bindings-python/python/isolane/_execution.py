@@ -67,6 +67,9 @@ class Execution(Coroutine[Any, Any, Result]):
             except asyncio.CancelledError:
                 if run.remove_waiter(waiter):
                     run.terminate("the task that awaited the run was cancelled")
+                    if run.has_page:
+                        # The page hears of it before the host, which may use the page itself then.
+                        yield from run.until_ended(loop)
                 raise
             finally:
                 run.remove_waiter(waiter)

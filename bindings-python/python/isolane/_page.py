@@ -37,12 +37,17 @@ _LOOK_S = 0.02
 # computes does not answer.
 _REST_MS = 2_000
 
+# Chromium has no answer soon.
+_LATE = object()
+
 # Sessions of Chromium's protocol by their pages, which have nothing of the kind elsewhere. One is
 # there before a page computes: a later one has no answer from a script that never ends.
 _sessions: weakref.WeakKeyDictionary[Any, Any] = weakref.WeakKeyDictionary()
 
 # Attributes of the tasks that are calls of synchronous Playwright, in its releases.
 _MARKS = ("__pw_caller_frame__", "__pw_stack__")
+
+_CELL_ENDED = "the cell ended before the browser was done with its call"
 
 _OTHER_THREAD = "the page is synchronous: use it on the thread of its Playwright"
 
@@ -80,11 +85,29 @@ class _Work:
     def __init__(self, number: int, kind: str) -> None:
         self.number = number
         self.kind = kind
+        self.page: Any = None
         self.session: Any = None
         self.task: asyncio.Task[None] | None = None
         self.has_begun = False
         # The page on its way to rest: nobody waits for the task any more.
         self.rest: asyncio.Task[_Answer] | None = None
+
+
+class _Cell:
+    """A cell for which the thread of a synchronous page waits."""
+
+    def __init__(self, run: _isolane.RunHandle) -> None:
+        self._run = run
+        self._settled_at: float | None = None
+
+    def has_left(self) -> bool:
+        """Whether the thread has waited long enough, after its end, for a call that it did not
+        await."""
+        if self._settled_at is None:
+            if self._run.running():
+                return False
+            self._settled_at = time.monotonic()
+        return time.monotonic() - self._settled_at >= _REST_MS / 1e3
 
 
 class PageDriver:
@@ -102,11 +125,15 @@ class PageDriver:
             self._learn_loop(source)
         self._numbers: weakref.WeakKeyDictionary[Bridge, int] = weakref.WeakKeyDictionary()
         self._works: set[_Work] = set()
+        # The calls of a cell may outlive it; those of another run do not.
+        self._cells: weakref.WeakKeyDictionary[Bridge, _Cell] = weakref.WeakKeyDictionary()
         # The bridges with runs for which the thread of a synchronous page waits.
         self._waiting: weakref.WeakSet[Bridge] = weakref.WeakSet()
 
-    def attach(self, bridge: Bridge, run: _isolane.RunHandle) -> None:
+    def attach(self, bridge: Bridge, run: _isolane.RunHandle, is_cell: bool) -> None:
         """Has the bridge serve the tasks of that run."""
+        if is_cell:
+            self._cells[bridge] = _Cell(run)
         number = self._numbers.get(bridge)
         if number is None:
             # A page does not keep a bridge, nor a bridge a page.
@@ -196,8 +223,12 @@ class PageDriver:
                 answer: _Answer = "failed", {"text": "the page was interrupted"}
                 try:
                     answer = _finish(performing, self.loop)
+                except BaseException:
+                    # Such as a `KeyboardInterrupt`. Another one may come meanwhile.
+                    _finish(self._to_rest(work), self.loop)
+                    raise
                 finally:
-                    # Such as a `KeyboardInterrupt`: later commands wait for an answer.
+                    # Later commands wait for an answer.
                     self._send(number, answer)
             else:
                 work.task = asyncio.ensure_future(self._serve_later(work, timeout_ms, performing))
@@ -215,8 +246,20 @@ class PageDriver:
             return
         if task.get_loop() is not asyncio._get_running_loop():
             return
-        work.rest = task.get_loop().create_task(self._to_rest(work))
+        stopping = None
+        if work.kind == "navigate" and work.session is not None:
+            # Its first step sends the order, and comes before the next one of the host.
+            stopping = task.get_loop().create_task(work.session.send("Page.stopLoading"))
+        work.rest = task.get_loop().create_task(self._to_rest_unless_left(work, stopping))
         task.cancel()
+
+    def _why_ended(self, work: _Work, cell: _Cell | None) -> str | None:
+        """Why a call of a synchronous page ends that has time left."""
+        if not self._is_awaited(work):
+            return "it is given up"
+        if cell is not None and cell.has_left():
+            return _CELL_ENDED
+        return None
 
     def _is_awaited(self, work: _Work) -> bool:
         return bool(self._door.ask("page.is_awaited", work.number))
@@ -237,7 +280,7 @@ class PageDriver:
                     raise
                 answer = await work.rest
             if answer[0] == "timeout" and work.rest is None:
-                answer = await self._to_rest(work)
+                answer = await self._to_rest_unless_left(work)
         finally:
             self._works.discard(work)
             self._send(work.number, answer)
@@ -253,8 +296,8 @@ class PageDriver:
             page = await self._page(bridge)
             if _is_async(page) or self._loop is None:
                 return await self._perform(page, work, timeout_ms, fields)
-            is_awaited = functools.partial(self._is_awaited, work)
-            with self._bounded(self._loop, timeout_ms, is_awaited) as ends:
+            why = functools.partial(self._why_ended, work, self._cells.get(bridge))
+            with self._bounded(self._loop, timeout_ms, why) as ends:
                 try:
                     answer = await self._perform(page, work, timeout_ms, fields)
                 except asyncio.CancelledError:
@@ -262,7 +305,10 @@ class PageDriver:
                         raise
                     answer = "timeout", {}
             # The thread is the host's again after the run, and so is the page.
-            return await self._to_rest(work) if answer[0] == "timeout" else answer
+            if answer[0] != "timeout":
+                return answer
+            rest = await self._to_rest(work)
+            return ("failed", {"text": _CELL_ENDED}) if _CELL_ENDED in ends else rest
         except asyncio.CancelledError:
             raise
         except Exception as raised:
@@ -271,7 +317,7 @@ class PageDriver:
     async def _perform(
         self, page: Any, work: _Work, timeout_ms: float, fields: dict[str, Any]
     ) -> _Answer:
-        work.session = await _session_of(page)
+        work.page, work.session = page, await _session_of(page)
 
         def check() -> None:
             # Nothing begins for a run that has ended.
@@ -292,26 +338,57 @@ class PageDriver:
         except Exception as raised:
             return _failure(raised)
 
-    async def _to_rest(self, work: _Work) -> _Answer:
+    async def _to_rest_unless_left(
+        self, work: _Work, stopping: Awaitable[Any] | None = None
+    ) -> _Answer:
+        """Brings an asynchronous page to rest, unless the host navigates after the end of the run:
+        its navigation is left alone, and the page is judged before code sees it."""
+        page = work.page
+        if page is None:
+            return "timeout", {}
+        left = asyncio.get_running_loop().create_future()
+
+        def note(request: Any) -> None:
+            # While code waits for its page, a navigation is the page's own.
+            if not left.done() and _begins_navigation(request) and not self._is_awaited(work):
+                left.set_result(None)
+
+        page.on("request", note)
+        rest = asyncio.ensure_future(self._to_rest(work, stopping))
+        try:
+            await asyncio.wait((rest, left), return_when=asyncio.FIRST_COMPLETED)
+            if rest.done():
+                return rest.result()
+            return ("nothing" if work.kind == "navigate" else "timeout"), {}
+        finally:
+            rest.cancel()
+            page.remove_listener("request", note)
+
+    async def _to_rest(self, work: _Work, stopping: Awaitable[Any] | None = None) -> _Answer:
         """Brings a page to rest whose task was given up: it answers, and loads nothing."""
         if work.session is None or work.kind in ("halt", "close"):
             return "timeout", {}
         if work.kind == "navigate":
-            return await self._stop(work.session)
+            return await self._stop(work.session, stopping)
         await self._answers(work.session)
         return "timeout", {}
 
-    async def _stop(self, session: Any) -> _Answer:
+    async def _stop(self, session: Any, stopping: Awaitable[Any] | None = None) -> _Answer:
         """Stops what a page loads, and says where it is. Playwright itself has no way to stop a
         navigation, and Chromium lets nobody evaluate while one begins; so this works in Chromium
-        alone. Elsewhere it fails, and the kit leaves the page."""
+        alone. Elsewhere it fails, and the kit leaves the page. `stopping` is an order to stop that
+        was sent before."""
         if session is None:
             return "failed", {"text": "the browser cannot stop a page"}
-        await self._sent(session, "Page.stopLoading")
+        if stopping is None:
+            await self._sent(session, "Page.stopLoading")
+        else:
+            with contextlib.suppress(Exception):
+                await asyncio.wait_for(stopping, _REST_MS / 1e3)
         # A document that is about to be shown is there once the page answers.
         await self._answers(session)
         history = await self._sent(session, "Page.getNavigationHistory")
-        if history is None:
+        if history is None or history is _LATE:
             return "timeout", {}
         return "stopped", {"url": history["entries"][history["currentIndex"]]["url"]}
 
@@ -320,13 +397,13 @@ class PageDriver:
         scripts begin again and again, or one began before its page could be told anything, the page
         is left for one of another process."""
         zero = {"expression": "0"}
-        if await self._sent(session, "Runtime.evaluate", zero) is not None:
+        if await self._sent(session, "Runtime.evaluate", zero) is not _LATE:
             return
         # The next one may begin in a moment.
         later = {"expression": "new Promise((done) => setTimeout(done, 50))", "awaitPromise": True}
         if (
-            await self._sent(session, "Runtime.terminateExecution") is None
-            or await self._sent(session, "Runtime.evaluate", later) is None
+            await self._sent(session, "Runtime.terminateExecution") is _LATE
+            or await self._sent(session, "Runtime.evaluate", later) is _LATE
         ):
             await self._sent(session, "Page.navigate", {"url": "data:,"})
             # Before that is there, the next one would be the old process's.
@@ -334,7 +411,8 @@ class PageDriver:
             await self._sent(session, "Page.navigate", {"url": "about:blank"})
 
     async def _sent(self, session: Any, method: str, params: Any = None) -> Any:
-        """The answer of Chromium, if it has one soon."""
+        """The answer of Chromium, or `_LATE` if it has none soon. `None` is an error, such as that
+        of a page that was closed, or of a document that another one follows meanwhile."""
         try:
             if self._loop is None:
                 return await asyncio.wait_for(session.send(method, params), _REST_MS / 1e3)
@@ -344,9 +422,10 @@ class PageDriver:
                 except asyncio.CancelledError:
                     if not ends:
                         raise
-                    return None
+                    return _LATE
+        except asyncio.TimeoutError:
+            return _LATE
         except Exception:
-            # Such as that of a page that was closed meanwhile.
             return None
 
     @contextlib.contextmanager
@@ -354,7 +433,7 @@ class PageDriver:
         self,
         loop: asyncio.AbstractEventLoop,
         timeout_ms: float,
-        is_awaited: Callable[[], bool] = lambda: True,
+        why_ended: Callable[[], str | None] = lambda: None,
     ) -> Generator[list[str]]:
         """Ends the calls of a synchronous page when their time is over, or nobody awaits the
         command any more. Gives why. Playwright's loop runs only during such a call, and has it as a
@@ -367,8 +446,8 @@ class PageDriver:
             looks.append(loop.call_later(_LOOK_S, look))
             if not ends and time.monotonic() >= deadline:
                 ends.append("its time is over")
-            if not ends and not is_awaited():
-                ends.append("it is given up")
+            if not ends and (why := why_ended()) is not None:
+                ends.append(why)
             if ends:
                 # Again and again: a command may have several calls.
                 new = asyncio.all_tasks(loop) - others
@@ -507,6 +586,19 @@ _PERFORM: dict[str, Callable[..., Awaitable[_Answer]]] = {
 def _is_async(found: Any) -> bool:
     call = getattr(found, "goto", None) or getattr(found, "new_page", None)
     return inspect.iscoroutinefunction(call)
+
+
+def _begins_navigation(request: Any) -> bool:
+    """Whether a request begins a navigation of a page itself. A redirect goes on with one."""
+    try:
+        return (
+            request.is_navigation_request()
+            and request.redirected_from is None
+            and request.frame.parent_frame is None
+        )
+    except Exception:
+        # The frame is gone.
+        return False
 
 
 class _GivenUpError(Exception):

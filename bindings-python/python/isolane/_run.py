@@ -13,7 +13,7 @@ import collections
 import contextvars
 import threading
 import weakref
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Generator
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from ._futures import SETTLED, fail_all, wake, wake_on
@@ -64,6 +64,8 @@ class Run:
     """The state of a run. Its loop calls all methods, except that any thread may call `terminate`,
     `running` and `reports`."""
 
+    is_cell = False
+
     def __init__(
         self,
         bridge: Bridge | None,
@@ -92,6 +94,8 @@ class Run:
         self.default: Callable[[Any], Any] | None = None
         self.context = contextvars.copy_context()
         self.terminating = False
+        # Whether its code may use a page of the host's.
+        self.has_page = False
         self._delivered = 0
         self._fetching = False
         # Whether all reports that have arrived have been read.
@@ -420,6 +424,18 @@ class Run:
         self.throws.clear()
         self._promises.clear()
 
+    def until_ended(self, loop: asyncio.AbstractEventLoop) -> Generator[Any, Any, None]:
+        """Waits for the end of the run, on its own loop."""
+        with self.lock:
+            if self.has_ended or self.orphaned or loop is not self._loop:
+                return
+            waiter = (loop, loop.create_future())
+            self.waiters.append(waiter)
+        try:
+            yield from waiter[1]
+        finally:
+            self.remove_waiter(waiter)
+
     def remove_waiter(self, waiter: Waiter) -> bool:
         """Removes a waiter; returns whether there is no other one."""
         with self.lock:
@@ -502,6 +518,7 @@ def begin(
         raise
     run.began(remote)
     if page is not None:
-        page.attach(bridge, remote)
+        run.has_page = True
+        page.attach(bridge, remote, run.is_cell)
     bridge.attach(number, run)
     return remote

@@ -278,12 +278,11 @@ impl JsKernel {
                 // By itself, as one that nothing can resume is.
                 _ => None,
             };
-            // A cell that was ended is undone, unless it had not begun.
             let is_told = match (&cause, &by_another) {
-                (_, None) => false,
                 // The state is that of the end or the beginning of another cell.
                 (None, Some(Cause::RolledBack)) => completed.is_some(),
-                _ => true,
+                // A cell that was ended is undone, unless it had not begun.
+                _ => session != SessionState::Kept,
             };
             if let Some(cause) = cause.or(by_another) {
                 let state_text = Some(state_text).filter(|_| is_told);

@@ -235,8 +235,8 @@ class Encoder:
 
 
 def in_json_sense(value):
-    """The value in place of an object of the standard library, of pydantic or of numpy, in the sense
-    that JSON gives it; any other object itself."""
+    """The value in place of an object of the standard library, of pydantic or of numpy, in the
+    sense that JSON gives it; any other object itself."""
     kind = type(value)
     if is_of(value, "enum", "Enum"):
         return value.value

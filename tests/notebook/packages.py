@@ -28,7 +28,7 @@ MOMENT = "from datetime import datetime\ntool.echo(at=pd.Timestamp('2020-01-01')
 SINGULAR = "def solve(size):\n    return np.linalg.inv(np.zeros((size, size)))\nsolve(2)"
 POOL = """from concurrent.futures import ThreadPoolExecutor
 def total(number):
-    print(number, end=' ')
+    print(f'{number} ', end='')
     return int(np.full(1000, number).sum())
 with ThreadPoolExecutor(4) as pool:
     totals = list(pool.map(total, range(8)))

@@ -22,6 +22,8 @@
 //!   calls whose promises are lost.
 //! - `realm_builder` makes a realm with all these, `settle` goes from evaluation to the end, and `session/` lets an isolate
 //!   stay for many cells.
+//!
+//! No more than three files need each other: `core/tests/it/circles.rs`.
 
 mod awaiting;
 mod backtrace;

@@ -208,7 +208,7 @@ impl Inner {
         if let Request::Navigate(url, _) = &request {
             timeout(limit, judge(&self.options, url)).await.map_err(|_| Fault::Timeout)??;
         }
-        // Those before it have their own times.
+        // The requests before this one have limits of their own.
         let turn = Turn { page: Arc::clone(&self.turn).lock_owned().await, run };
         let deadline = Instant::now() + limit;
         timeout(limit, self.take_turn(turn, request, deadline)).await.map_err(|_| Fault::Timeout)?

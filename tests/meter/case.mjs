@@ -4,7 +4,8 @@
 // cells of sessions instead of runs. Out: on standard output a line of
 // JSON before each case and one after it: the values handed out and their way, the memory that this process held of
 // them after a collection, the run's charge, and the longest standstill of the event loop, in CPU time of this thread.
-// Run with `--expose-gc`.
+// Of a cell also the memory that its session left with the host: the cell is over, the host has let go of all values, and
+// the session is open. Every second cell is ended and undone. Run with `--expose-gc`.
 
 import { readFileSync } from 'node:fs';
 import { setImmediate as turn } from 'node:timers/promises';
@@ -20,6 +21,9 @@ const HELD_BYTES = 4 * 1024 * 1024;
 /** A value that holds less is within the bounds, whatever its charge. */
 const FREE_BYTES = 1024 * 1024;
 const MOST_COPIES = 200;
+const UNDONE = 'undone by the meter';
+/** Which cells are undone: half of those of each way. */
+const isUndone = (seed) => ((seed >>> 0) / Object.keys(WAYS).length) % 2 >= 1;
 /** The maximum number of times that each fresh copy is handed out. */
 const MOST_TIMES = 50;
 /** The approximate time for the copies: the sandbox may take far longer to make a value than the host to read it. */
@@ -79,7 +83,7 @@ async function one(seed) {
   const fresh = 1 + Math.min(affordable, wanted);
   const times = Math.min(MOST_TIMES, Math.ceil(wanted / fresh));
   const many = await hand(way, seed, fresh, times);
-  const worst = { ...many, stoodMs: Math.max(single.stoodMs, many.stoodMs) };
+  const worst = { ...many, stoodMs: Math.max(single.stoodMs, many.stoodMs), left: Math.max(single.left, many.left) };
   // Only a successful run allocated its ballast.
   if (many.status === 'success') {
     if (kept) worst.charged -= empty;
@@ -95,8 +99,8 @@ async function own(way, seed, copies, times) {
   return Math.max(0, handed.charged - made.charged);
 }
 
-function row(seed, way, copies, { status, failure, kind, held, charged, stoodMs }) {
-  return { seed, way, isolation: options.isolation, copies, status, failure, kind, held, charged, ratio: held / Math.max(charged, 1), stoodMs };
+function row(seed, way, copies, { status, failure, kind, held, charged, stoodMs, left }) {
+  return { seed, way, isolation: options.isolation, copies, status, failure, kind, held, charged, ratio: held / Math.max(charged, 1), stoodMs, left };
 }
 
 /** A run that hands out so many fresh copies, each so many times, and its result; `early` if beside its ballast. */
@@ -149,7 +153,7 @@ async function hand(way, seed, copies, times = 1, early = false) {
   const capabilities = { language: 'javascript', memoryLimitBytes: LIMIT_BYTES, modules: { './generate.js': GENERATE }, globals };
   const session = options.cells ? runtime.session(capabilities) : undefined;
   const report = () => {};
-  const run = session ? session.run(source, { report }) : runtime.runCode(source, { ...capabilities, report });
+  let run = session ? session.run(source, { report }) : runtime.runCode(source, { ...capabilities, report });
   const timer = setTimeout(() => run.terminate('too long to measure'), RUN_MS);
   await Promise.race([atEnd, run]);
   let held;
@@ -158,15 +162,22 @@ async function hand(way, seed, copies, times = 1, early = false) {
     held = (await heldBytes()) - before;
     still.resume();
   }
-  parked.resolve();
-  const result = await run;
+  // A result or an exception has to come to its end.
+  if (session && live && isUndone(seed)) run.terminate(UNDONE);
+  else parked.resolve();
+  let result = await run;
   clearTimeout(timer);
   await turn();
   const stoodMs = still.end();
   held ??= (await heldBytes()) - before;
-  await session?.close();
-  // Used after the measurement, so that the values stay alive during it.
-  return { status: result.status, failure: failure(way, result), kind, held: Math.max(0, held), charged: result.memoryUsedBytes ?? LIMIT_BYTES, stoodMs };
+  const status = result.error?.message === UNDONE ? 'success' : result.status;
+  const outcome = { status, failure: failure(way, result), kind, held: Math.max(0, held), charged: result.memoryUsedBytes ?? LIMIT_BYTES, stoodMs, left: 0 };
+  if (session === undefined) return outcome;
+  // The values stay alive until here.
+  [result, run, keep.value] = [];
+  outcome.left = Math.max(0, (await heldBytes()) - before);
+  await session.close();
+  return outcome;
 }
 
 /** The failure of a run with a forbidden result. */

@@ -2,11 +2,11 @@
 //
 // In: `--seconds` (30), `--seed` of the first value, `--isolation thread|process|both`, `--jobs n` at a time,
 // `--most bytes` of a value, `--limit` of a run in MiB, `--only seed` to measure one alone, `--cells` for cells of sessions
-// instead of runs. Out: the worst ten by memory that the host really
-// holds for each charged byte, and the worst ten by standstill of the event loop, on the standard output and, of
-// runs, in RESULTS.md beside this; a non-zero exit code if a value held more than twice its charge and 1 MiB, blocked the loop
-// for more than 100 ms of CPU time, or ended its process. Cases run in processes of their own, so that one that ends
-// its process is reported with its seed. A case over a bound is measured again, alone.
+// instead of runs. Out: the worst ten by memory that the host really holds for each charged byte, and the worst ten by
+// standstill of the event loop, on the standard output and, of runs, in RESULTS.md beside this; a non-zero exit code if a
+// value held more than twice its charge and 1 MiB, blocked the loop for more than 100 ms of CPU time, ended its process, or
+// left more than 1 MiB with the session of its cell. Cases run in processes of their own, so that one that ends its process
+// is reported with its seed. A case over a bound is measured again, alone.
 
 import { spawn } from 'node:child_process';
 import { readFileSync, writeFileSync } from 'node:fs';
@@ -84,6 +84,7 @@ async function again(row) {
     if (alone === undefined || alone.crash !== undefined) return;
     if (alone.ratio < row.ratio) Object.assign(row, { held: alone.held, charged: alone.charged, ratio: alone.ratio });
     row.stoodMs = Math.min(row.stoodMs, alone.stoodMs);
+    row.left = Math.min(row.left, alone.left);
   }
 }
 
@@ -131,11 +132,12 @@ async function inProcess(from, count, isolation, deadline, into) {
 }
 
 /** The broken promises of a case. */
-function wrong({ crash, failure, held, charged, stoodMs }) {
+function wrong({ crash, failure, held, charged, stoodMs, left }) {
   const found = [];
   if (crash !== undefined) found.push(`ended its process: ${crash}`);
   if (failure !== undefined) found.push(`came to ${failure}`);
   if (held > MOST_RATIO * charged + FREE_BYTES) found.push(`held ${mib(held)} of ${mib(charged)} charged`);
+  if (left > FREE_BYTES) found.push(`left ${mib(left)} with the open session`);
   if (stoodMs > MOST_STANDSTILL_MS) found.push(`stood still for ${stoodMs.toFixed(0)} ms`);
   return found;
 }

@@ -56,7 +56,7 @@ const host = {
       throw new TypeError('no such row');
     },
     picture: () => ({
-      content: [{ type: 'text', text: 'a chart' }, { type: 'image', data: 'AQID', mimeType: 'image/png' }],
+      content: [{ type: 'text', text: 'a chart' }, { type: 'image', data: 'iVBORw0KGgo=', mimeType: 'image/png' }],
       details: 1,
     }),
     refuse: () => ({ content: [{ type: 'text', text: 'not today' }], isError: true }),

@@ -105,7 +105,7 @@ ODD_PICTURE = [
 ]
 PICTURE = [
     {"type": "text", "text": "a chart"},
-    {"type": "image", "data": "AQID", "mime_type": "image/png"},
+    {"type": "image", "data": "iVBORw0KGgo=", "mime_type": "image/png"},
 ]
 
 # The tools and the `llm` of cases with `host`.

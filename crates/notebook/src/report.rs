@@ -85,8 +85,7 @@ pub(crate) fn report(
         .filter_map(|part| if let Output::Image(image) = part { Some(image.clone()) } else { None })
         .collect();
     let displayed = images.len();
-    // Models do not see drawings: these are for people.
-    images.retain(|image| image.mime_type != "image/svg+xml");
+    images.retain(Image::is_for_models);
     let mut blocks: Vec<String> = notice.map(str::to_owned).into_iter().collect();
     let mut is_anything_shown = notice.is_some();
     for (index, cell) in cells.iter().enumerate() {

@@ -57,10 +57,30 @@ impl Image {
             let shown: String = self.mime_type.chars().take(100).collect();
             return Err(format!("'{shown}' is no type of image"));
         }
-        if self.data.is_empty() || STANDARD.decode(&self.data).is_err() {
+        let bytes = STANDARD.decode(&self.data).unwrap_or_default();
+        if bytes.is_empty() {
             return Err("its data is no Base64".to_owned());
         }
+        if self.begins_as_said(&bytes) == Some(false) {
+            return Err(format!("its data is no {}", self.mime_type));
+        }
         Ok(())
+    }
+
+    /// Whether its bytes begin as those of its type do; `None` for a type that models and browsers do not take alike.
+    pub(crate) fn begins_as_said(&self, bytes: &[u8]) -> Option<bool> {
+        Some(match self.mime_type.as_str() {
+            "image/png" => bytes.starts_with(b"\x89PNG\r\n\x1a\n"),
+            "image/jpeg" => bytes.starts_with(b"\xff\xd8\xff"),
+            "image/gif" => bytes.starts_with(b"GIF87a") || bytes.starts_with(b"GIF89a"),
+            "image/webp" => bytes.starts_with(b"RIFF") && bytes.get(8..12) == Some(b"WEBP"),
+            _ => return None,
+        })
+    }
+
+    /// Whether a model takes images of its type: drawings and old types are for people.
+    pub(crate) fn is_for_models(&self) -> bool {
+        self.begins_as_said(&[]).is_some()
     }
 
     /// The extension of a file with it; `None` if it is of no type of image.

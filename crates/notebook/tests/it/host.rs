@@ -39,7 +39,7 @@ pub(crate) fn tools() -> Vec<CellTool> {
     let picture = json!({
         "content": [
             { "type": "text", "text": "a chart" },
-            { "type": "image", "data": "AQID", "mimeType": "image/png" },
+            { "type": "image", "data": "iVBORw0KGgo=", "mimeType": "image/png" },
         ],
         "details": 1,
     });

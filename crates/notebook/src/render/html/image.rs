@@ -12,7 +12,7 @@ use crate::{Image, render::facts};
 pub(super) fn image(image: &Image, cell: usize) -> String {
     let bytes = STANDARD.decode(&image.data).unwrap_or_default();
     let about = escaped(&facts::image(image));
-    if !is_safe(&image.mime_type, &bytes) {
+    if !is_safe(image, &bytes) {
         return format!(
             "<p class=\"note\">Image left out, as it is not what it says: {about}</p>\n"
         );
@@ -26,15 +26,10 @@ pub(super) fn image(image: &Image, cell: usize) -> String {
 }
 
 /// Whether the type is one of those that only show something, and the bytes are of that type.
-fn is_safe(mime_type: &str, bytes: &[u8]) -> bool {
-    match mime_type {
-        "image/png" => bytes.starts_with(b"\x89PNG\r\n\x1a\n"),
-        "image/jpeg" => bytes.starts_with(b"\xff\xd8\xff"),
-        "image/gif" => bytes.starts_with(b"GIF87a") || bytes.starts_with(b"GIF89a"),
-        "image/webp" => bytes.starts_with(b"RIFF") && bytes.get(8..12) == Some(b"WEBP"),
-        "image/svg+xml" => std::str::from_utf8(bytes).is_ok_and(|text| text.contains("<svg")),
-        _ => false,
-    }
+fn is_safe(image: &Image, bytes: &[u8]) -> bool {
+    let is_drawing = || std::str::from_utf8(bytes).is_ok_and(|text| text.contains("<svg"));
+    let begins = image.begins_as_said(bytes);
+    begins.unwrap_or_else(|| image.mime_type == "image/svg+xml" && is_drawing())
 }
 
 #[cfg(test)]

@@ -5,7 +5,6 @@
 //! the handle on a session, `settlements` the outcomes that a session which begins anew needs again, `turns` the runs and
 //! calls that wait in one, and `stats` statistics. `prepare` makes an isolate of a request, and `record` keeps the reports, logs and result of a run.
 
-mod calls;
 mod executor;
 pub(crate) mod options;
 pub(crate) mod prepare;
@@ -14,10 +13,9 @@ pub(crate) mod processes;
 pub(crate) mod record;
 mod registry;
 pub(crate) mod session;
-mod settlements;
+mod sessions;
 mod stats;
 pub(crate) mod threads;
-mod turns;
 
 use std::sync::Arc;
 

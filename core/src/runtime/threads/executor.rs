@@ -3,10 +3,10 @@
 use std::sync::Arc;
 
 use super::{
+    local_session::Session,
     resources::Resources,
     run::{Run, Start},
     scheduler::SchedulerStats,
-    sessions::Session,
 };
 use crate::{
     binding::{

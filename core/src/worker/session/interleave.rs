@@ -3,7 +3,7 @@
 //! In: cells, each with a number, and the host's messages. Out: frames of the cell whose turn it is. A cell that waits for
 //! the host gives its turn away: to a cell for which a message has come, or a job waits in the engine. When there is
 //! none, the worker parks, and the host may begin another cell. It does so too when the host asks for it, so that new
-//! cells need not wait for all others. The rules are those of `runtime/threads/sessions/interleave.rs`.
+//! cells need not wait for all others. The rules are those of `runtime/sessions/machine/isolate.rs`.
 
 use std::{
     collections::VecDeque,

@@ -39,23 +39,13 @@ use crate::{
         processes::{ledger::Ledger, lost::Lost, worker_socket::WorkerSocket, workers::Begun},
         record::Reason,
         session::{Done, unanswered, uncopied},
+        sessions::Kind,
     },
 };
 
 /// By how much the time that a cell computes may exceed its CPU time, which the worker itself watches.
 const CAP_FACTOR: u32 = 4;
 const CAP_MARGIN: Duration = Duration::from_secs(1);
-
-/// The kinds of runs in a session.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Kind {
-    /// A cell of the caller.
-    Cell,
-    /// A call that the host made between cells; nobody has a handle on it.
-    Held,
-    /// No cell, but a question.
-    Question,
-}
 
 /// A question of the caller about the whole session.
 pub(crate) enum Question {
@@ -90,11 +80,9 @@ pub(crate) struct InSession {
     pub(super) session: Arc<Session>,
     native: Arc<NativeHost>,
     pub(super) kind: Kind,
-    /// Its number among all runs of the session, if cells interleave; otherwise zero.
-    pub(super) number: u32,
+    /// Its number among all runs of the session.
+    in_session: u32,
     timeout: Option<Duration>,
-    /// The call of the host that it is.
-    call: Option<u32>,
     /// The length of its source.
     pub(super) source_bytes: u32,
     /// Whether the runs before it in the session are over.
@@ -113,16 +101,15 @@ impl InSession {
         session: Arc<Session>,
         native: Arc<NativeHost>,
         kind: Kind,
-        number: u32,
+        in_session: u32,
         timeout: Option<Duration>,
     ) -> Self {
         Self {
             session,
             native,
             kind,
-            number,
+            in_session,
             timeout,
-            call: None,
             source_bytes: 0,
             has_turn: AtomicBool::new(false),
             since: AtomicU64::new(0),
@@ -137,7 +124,7 @@ impl InSession {
         session: Arc<Session>,
         native: Arc<NativeHost>,
         work: &CellWork,
-        number: u32,
+        in_session: u32,
         timeout: Option<Duration>,
     ) -> Self {
         let source_bytes = match work {
@@ -146,7 +133,7 @@ impl InSession {
         };
         Self {
             source_bytes: u32::try_from(source_bytes).unwrap_or(u32::MAX),
-            ..Self::new(session, native, Kind::Cell, number, timeout)
+            ..Self::new(session, native, Kind::Cell, in_session, timeout)
         }
     }
 
@@ -154,18 +141,30 @@ impl InSession {
     pub(crate) fn held(
         session: Arc<Session>,
         native: Arc<NativeHost>,
-        number: u32,
+        in_session: u32,
         call: u32,
     ) -> Self {
-        Self { call: Some(call), ..Self::new(session, native, Kind::Held, number, None) }
+        Self::new(session, native, Kind::Held(call), in_session, None)
     }
 
     /// A run that asks.
-    pub(crate) fn question(session: Arc<Session>, native: Arc<NativeHost>, ask: Question) -> Self {
-        Self {
-            question: Mutex::new(Some(ask)),
-            ..Self::new(session, native, Kind::Question, 0, None)
-        }
+    pub(crate) fn question(
+        session: Arc<Session>,
+        native: Arc<NativeHost>,
+        in_session: u32,
+        ask: Question,
+    ) -> Self {
+        let kind = match ask {
+            Question::Names(_) => Kind::Question,
+            Question::Copy(_) => Kind::Fork,
+        };
+        let question = Mutex::new(Some(ask));
+        Self { question, ..Self::new(session, native, kind, in_session, None) }
+    }
+
+    /// Its number for the worker, if it is a cell that may interleave with others; otherwise zero.
+    pub(super) fn number(&self) -> u32 {
+        if self.session.interleaves() && self.kind.is_cell() { self.in_session } else { 0 }
     }
 
     /// Whether runs before it in the session are not over.
@@ -233,23 +232,27 @@ impl Run {
         self.shared.lock().phase == Phase::Queued
     }
 
-    /// Gives it its turn in the session; false if it has ended.
-    pub(crate) fn take_turn(&self) -> bool {
-        let Some(part) = &self.cell else { return false };
-        part.has_turn.store(true, Ordering::Relaxed);
-        self.is_waiting()
+    /// Gives it its turn in the session.
+    pub(crate) fn take_turn(&self) {
+        if let Some(part) = &self.cell {
+            part.has_turn.store(true, Ordering::Relaxed);
+        }
     }
 
-    /// The call of the host that it is.
-    pub(crate) fn call_of_host(&self) -> Option<u32> {
-        self.cell.as_ref().and_then(|part| part.call)
+    /// Its number among all runs of its session.
+    pub(crate) fn in_session(&self) -> u32 {
+        self.cell.as_ref().map_or(0, |part| part.in_session)
+    }
+
+    /// Whether it is a cell.
+    pub(crate) fn is_cell(&self) -> bool {
+        self.kind().is_some_and(Kind::is_cell)
     }
 
     /// Whether it is a cell that has begun and has not been asked to end.
     pub(crate) fn listens(&self) -> bool {
         let shared = self.shared.lock();
-        let is_cell = self.kind().is_some_and(|kind| kind != Kind::Question);
-        is_cell && shared.link.is_some() && !self.is_settled() && !shared.record.is_asked()
+        self.is_cell() && shared.link.is_some() && !self.is_settled() && !shared.record.is_asked()
     }
 
     /// Takes messages that wait, if its worker waits for the host, and for no answer to a call.
@@ -315,7 +318,7 @@ impl Run {
         if part.session.interleaves() {
             let mut dealings = shared.dealings.lock();
             dealings.sent += 1;
-            dealings.ledger.begin(part.number);
+            dealings.ledger.begin(part.number());
         }
         Begun::Yes
     }
@@ -323,8 +326,7 @@ impl Run {
     /// Takes a message of the host, unless it is for the next cell. The session's lock is held.
     pub(crate) fn hand_in(&self, inbound: Inbound) -> Received {
         let mut shared = self.shared.lock();
-        let is_cell = self.kind().is_some_and(|kind| kind != Kind::Question);
-        let ends = !is_cell || self.is_settled() || shared.record.is_asked();
+        let ends = !self.is_cell() || self.is_settled() || shared.record.is_asked();
         let Some(link) = shared.link.clone().filter(|_| !ends) else {
             return Received::No(inbound);
         };
@@ -411,7 +413,7 @@ impl Run {
     /// bytes that counted against the limit.
     pub(super) fn check_cell_end(&self, ended: CellEnded) -> Result<(End, u64), Unreadable> {
         let CellEnded { number, end, peak_bytes, state, is_untouched, handed, undone } = ended;
-        let is_cell = self.kind().is_some_and(|kind| kind != Kind::Question);
+        let is_cell = self.is_cell();
         let came_to_its_end = matches!(&end, WorkersEnd::End(End::Cell(_) | End::Failed(..)));
         let is_other = matches!(&end, WorkersEnd::End(End::Success(_)));
         let is_undone = matches!(&end, WorkersEnd::Undone) && number == 0;
@@ -450,7 +452,6 @@ impl Run {
     /// Takes names.
     pub(super) fn named(&self, names: Vec<Name>, are_last: bool) -> Result<(), Unreadable> {
         let part = self.cell.as_ref().filter(|part| part.kind == Kind::Question);
-        let part = part.filter(|_| !self.asks_for_copy());
         let Some(part) = part else { return Err(Unreadable::Broken) };
         let held = names.iter().map(held_bytes).sum();
         self.check_room(held)?;
@@ -533,7 +534,7 @@ impl Run {
 
     /// Has the next cell be told, if it is a question whose worker is lost: only a cell's result tells of the state.
     pub(super) fn note_lost(&self, how: &Lost) {
-        if let Some(part) = self.cell.as_ref().filter(|part| part.kind == Kind::Question)
+        if let Some(part) = self.cell.as_ref().filter(|part| !part.kind.is_cell())
             && !self.is_settled()
         {
             part.session.note_lost(how);

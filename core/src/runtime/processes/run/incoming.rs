@@ -5,10 +5,7 @@
 
 use std::sync::Arc;
 
-use super::{
-    Phase, Run, Shared,
-    cell::{Kind, Place},
-};
+use super::{Phase, Run, Shared, cell::Place};
 use crate::{
     binding::{
         handle::RunControl,
@@ -53,7 +50,7 @@ impl Run {
         if (ends && self.cell.is_some()) || (is_ending_cell && self.cell.is_none()) {
             return Err(Unreadable::Broken);
         }
-        if self.kind() == Some(Kind::Question) && !is_ending_cell {
+        if self.cell.is_some() && !self.is_cell() && !is_ending_cell {
             return Err(Unreadable::Broken);
         }
         self.handle(message).map(|()| ends)

@@ -3,9 +3,12 @@
 //! In: turns, as the worker tells them. Out: the cell that counts as computing, and its permit, which goes from cell to
 //! cell with the turn.
 
-use std::{sync::Arc, time::Instant};
+use std::time::Instant;
 
-use super::{Phase, Run, cell::Place};
+use super::{
+    Phase, Run,
+    cell::{InSession, Place},
+};
 use crate::{
     data::cell::SessionState,
     isolate::End,
@@ -19,7 +22,7 @@ use crate::{
 impl Run {
     /// Its number among all runs of the session, if cells interleave; otherwise zero.
     pub(crate) fn number(&self) -> u32 {
-        self.cell.as_ref().map_or(0, |part| part.number)
+        self.cell.as_ref().map_or(0, InSession::number)
     }
 
     /// Another cell in flight has the turn now. Returns whether this one had a permit, which the other one gets.
@@ -79,6 +82,11 @@ impl Run {
         }
     }
 
+    /// The name and the message of the error with which it has settled.
+    pub(crate) fn failure(&self) -> Option<(String, String)> {
+        self.shared.lock().record.failure()
+    }
+
     /// Settles a cell that was undone with another one, or with the whole session.
     pub(crate) fn undo_with(&self, state: SessionState) {
         let is_reset = state == SessionState::Reset;
@@ -86,9 +94,4 @@ impl Run {
         self.shared.lock().record.ask(reason);
         self.settle(End::Asked, None, Place::Back(state));
     }
-}
-
-/// Whether these are the same run.
-pub(crate) fn is_same(one: Option<&Arc<Run>>, other: &Run) -> bool {
-    one.is_some_and(|one| std::ptr::eq(Arc::as_ptr(one), other))
 }

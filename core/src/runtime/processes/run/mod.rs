@@ -26,7 +26,7 @@ use std::{
 
 use isolane_confine::Ended;
 
-use self::cell::{InSession, Kind, Place};
+use self::cell::{InSession, Place};
 pub(crate) use self::session::Session;
 use super::{
     dealings::Dealings,
@@ -52,7 +52,10 @@ use crate::{
         frame::{Frame, Unreadable},
         messages::{Begin, ToWorker, session::Cell},
     },
-    runtime::record::{Reason, Record},
+    runtime::{
+        record::{Reason, Record},
+        sessions::Kind,
+    },
     value::{Charge, InFlight, Kinds, Value},
 };
 
@@ -313,7 +316,7 @@ impl Run {
             self.workers.give_back_permit();
         }
         let kind = self.kind();
-        let counted = kind != Some(Kind::Question);
+        let counted = kind.is_none_or(Kind::is_cell);
         self.workers.settle(self.place, counted.then_some(status));
         // This thread is not the host's, so a panic of the host must not reach it.
         drop(catch_unwind(AssertUnwindSafe(|| {
@@ -328,7 +331,7 @@ impl Run {
             if let Some((_, message)) = &error {
                 self.answer_not(message);
             }
-            part.session.leave(self, place, error, &late);
+            part.session.leave(self, place, error, late);
         }
         worker
     }

@@ -23,7 +23,7 @@ use crate::{
         Embedder, End, Turn,
         session::{CellSeat, Concluded, SessionIsolate, Work},
     },
-    runtime::threads::seams::Seam,
+    runtime::{sessions::Kind, threads::seams::Seam},
 };
 
 /// A question to a session's isolate, which is `None` if there is none yet. An error if the question's turn never comes.
@@ -36,7 +36,7 @@ pub(crate) trait CellSession: Recipient + fmt::Debug {
 
     /// The isolate, with all updates, and the messages of the host since the last cell. `None` if the process has no
     /// memory for it.
-    fn enter(&self) -> Option<(Box<SessionIsolate>, Vec<Inbound>)>;
+    fn enter(&self, run: &Run) -> Option<(Box<SessionIsolate>, Vec<Inbound>)>;
 
     /// The isolate as the last cell left it, if there is one.
     fn isolate(&self) -> Option<Box<SessionIsolate>>;
@@ -47,12 +47,15 @@ pub(crate) trait CellSession: Recipient + fmt::Debug {
     /// The run is over.
     fn leave(&self, run: &Arc<Run>, left: Left);
 
-    /// The isolate and the messages for whichever cell computes, for the next turn of a cell in flight. `None` if the
-    /// session began anew.
-    fn resume(&self) -> Option<(Box<SessionIsolate>, Vec<Inbound>)>;
+    /// The isolate, the messages for a cell in flight that has its next turn, and those for whichever cell computes. `None`
+    /// if the session began anew.
+    fn resume(&self, run: &Run) -> Option<(Box<SessionIsolate>, Vec<Inbound>, Vec<Inbound>)>;
 
-    /// A cell in flight waits for the host: others may have the isolate.
-    fn rest(&self, run: &Arc<Run>, isolate: Box<SessionIsolate>);
+    /// A cell in flight waits for the host: others may have the isolate. `is_stalled`: nothing can resume it.
+    fn rest(&self, run: &Arc<Run>, isolate: Box<SessionIsolate>, is_stalled: bool);
+
+    /// Whether a cell in flight waits for the host, and nobody has called it for its next turn.
+    fn is_resting(&self, run: &Run) -> bool;
 
     /// A cell in flight that waits was asked to end. The one that computes would be undone with it.
     fn press(&self, run: &Arc<Run>);
@@ -107,37 +110,15 @@ pub(crate) enum Place {
 /// The name and the message of an error.
 pub(crate) type Failure = (String, String);
 
-/// The kinds of runs in a session.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Kind {
-    /// A cell of the caller.
-    Cell,
-    /// A call that the host made between cells; nobody has a handle on it.
-    Held,
-    /// No cell at all.
-    Task,
-    /// The [`Task`] that copies the session, when no cell is in flight.
-    Fork,
-    /// The [`Task`] that resets the session. A later reset does not end it.
-    Reset,
-}
-
-impl Kind {
-    /// Whether it is no cell.
-    pub(crate) fn is_task(self) -> bool {
-        matches!(self, Self::Task | Self::Fork | Self::Reset)
-    }
-}
-
 /// The parts of a run that belongs to a session.
 pub(crate) struct InSession {
     pub(super) session: Arc<dyn CellSession>,
-    /// Its number among all runs of the session, if cells interleave; otherwise zero.
+    /// Its number among all runs of the session.
+    in_session: u32,
+    /// The same for the isolate, if it is a cell that may interleave with others; otherwise zero.
     pub(super) number: u32,
     pub(super) native: Arc<NativeHost>,
     pub(super) kind: Kind,
-    /// The call of the host that it is.
-    call: Option<u32>,
     /// When the cell began, for its native host.
     since: AtomicU64,
     pub(super) home: AtHome,
@@ -146,13 +127,13 @@ pub(crate) struct InSession {
 impl InSession {
     pub(crate) fn new(
         session: Arc<dyn CellSession>,
-        number: u32,
+        (in_session, interleaves): (u32, bool),
         native: Arc<NativeHost>,
         kind: Kind,
-        call: Option<u32>,
     ) -> Self {
+        let number = if interleaves && kind.is_cell() { in_session } else { 0 };
         let (since, home) = (AtomicU64::new(0), AtHome::default());
-        Self { session, number, native, kind, call, since, home }
+        Self { session, in_session, number, native, kind, since, home }
     }
 }
 
@@ -170,21 +151,16 @@ impl Run {
         self.cell.as_ref().map(|part| part.kind)
     }
 
-    /// Whether it waits for its turn, and nobody has ended it.
-    pub(crate) fn is_waiting(&self) -> bool {
-        matches!(self.shared.lock().phase, Phase::Queued(_))
-    }
-
-    /// The call of the host that it is.
-    pub(crate) fn call_of_host(&self) -> Option<u32> {
-        self.cell.as_ref().and_then(|part| part.call)
+    /// Its number among all runs of its session.
+    pub(crate) fn in_session(&self) -> u32 {
+        self.cell.as_ref().map_or(0, |part| part.in_session)
     }
 
     /// Whether it is a cell that has begun and is not over.
     pub(crate) fn listens(&self) -> bool {
         let shared = self.shared.lock();
         let begun = !matches!(shared.phase, Phase::Queued(_) | Phase::Over);
-        begun && !self.kind().is_some_and(Kind::is_task) && !shared.claimed && !self.is_settled()
+        begun && self.kind().is_some_and(Kind::is_cell) && !shared.claimed && !self.is_settled()
     }
 
     /// Takes a message of the host, unless it is for the next cell.
@@ -228,7 +204,7 @@ impl Run {
         part: &InSession,
         work: Work,
     ) -> Option<(RunIsolate, Turn)> {
-        let Some((mut isolate, inbox)) = part.session.enter() else {
+        let Some((mut isolate, inbox)) = part.session.enter(self) else {
             self.slice.lock().take();
             let error = self.settle(End::Memory, None, SessionState::Reset);
             self.shared.lock().phase = Phase::Over;
@@ -290,7 +266,7 @@ impl Run {
     pub(super) fn settle_early(self: &Arc<Self>) -> bool {
         {
             let mut shared = self.shared.lock();
-            let is_cell = self.kind().is_some_and(|kind| !kind.is_task());
+            let is_cell = self.kind().is_some_and(Kind::is_cell);
             let computes = matches!(shared.phase, Phase::Computing) && !shared.has_begun;
             let is_over = shared.claimed || self.is_settled();
             if !is_cell || !computes || is_over || shared.record.is_reset() {

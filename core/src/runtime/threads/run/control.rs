@@ -34,18 +34,12 @@ impl Run {
     /// Resumes it if it is parked.
     pub(super) fn wake(self: &Arc<Self>, mut shared: MutexGuard<'_, Shared>) {
         match std::mem::replace(&mut shared.phase, Phase::Computing) {
-            Phase::Parked(isolate) => {
-                shared.phase = Phase::Woken(isolate);
-                drop(shared);
-                self.enqueue();
-            }
-            Phase::Aside => {
-                shared.phase = Phase::Called;
-                drop(shared);
-                self.enqueue();
-            }
-            other => shared.phase = other,
+            Phase::Parked(isolate) => shared.phase = Phase::Woken(isolate),
+            Phase::Aside => shared.phase = Phase::Aside,
+            other => return shared.phase = other,
         }
+        drop(shared);
+        self.enqueue();
     }
 
     /// Asks the run to end; the first reason stays.
@@ -76,7 +70,7 @@ impl Run {
         }
         self.termination.raise();
         let computing = matches!(shared.phase, Phase::Computing);
-        let interleaves = matches!(shared.phase, Phase::Aside | Phase::Called);
+        let interleaves = matches!(shared.phase, Phase::Aside);
         let (mut parked, mut unused, mut peak_bytes) = (false, None, None);
         match std::mem::replace(&mut shared.phase, Phase::Over) {
             Phase::Parked(isolate) => {
@@ -89,7 +83,7 @@ impl Run {
                 shared.phase = Phase::Woken(isolate);
             }
             Phase::Aside => {
-                shared.phase = Phase::Called;
+                shared.phase = Phase::Aside;
                 parked = true;
             }
             // The run stays in the queue, and holds nothing any more.
@@ -278,10 +272,15 @@ impl Watched for Run {
     }
 
     fn end_stalled(self: &Arc<Self>, parking: u64) {
+        let is_resting = self.cell.as_ref().is_some_and(|part| part.session.is_resting(self));
         let stalled = {
             let mut shared = self.shared.lock();
-            let parked = matches!(shared.phase, Phase::Parked(_) | Phase::Aside)
-                && shared.parkings == parking;
+            let waits = match shared.phase {
+                Phase::Parked(_) => true,
+                Phase::Aside => is_resting,
+                _ => false,
+            };
+            let parked = waits && shared.parkings == parking;
             // It has been resumed since, and may be stalled anew.
             shared.stalled.take_if(|_| parked)
         };

@@ -9,7 +9,7 @@ use std::sync::{
     atomic::{AtomicBool, Ordering},
 };
 
-use super::{Phase, Run, Work, cell::Kind};
+use super::{Phase, Run, Work};
 use crate::{
     data::cell::SessionState,
     error::{Error, ErrorKind},
@@ -17,6 +17,7 @@ use crate::{
     os::sync::{Condvar, Mutex},
     runtime::{
         record::{RESET, Reason},
+        sessions::Kind,
         threads::homes::{Grant, Guest, Site},
     },
 };

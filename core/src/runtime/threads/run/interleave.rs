@@ -11,7 +11,6 @@ use super::{
     isolate::RunIsolate,
 };
 use crate::{
-    binding::inbound::Inbound,
     data::{cell::SessionState, outcome::ExecutionError},
     isolate::{End, Turn},
     runtime::record::Reason,
@@ -23,37 +22,6 @@ impl Run {
         self.cell.as_ref().map_or(0, |part| part.number)
     }
 
-    /// Whether it waits in the queue for its next turn.
-    pub(crate) fn is_called(&self) -> bool {
-        matches!(self.shared.lock().phase, Phase::Called)
-    }
-
-    /// Calls it for its next turn, for which it must be queued; false if it does not wait for the host.
-    pub(crate) fn call(&self) -> bool {
-        let mut shared = self.shared.lock();
-        let waits = matches!(shared.phase, Phase::Aside);
-        if waits {
-            shared.phase = Phase::Called;
-        }
-        waits
-    }
-
-    /// Takes a message of the host, which is counted already. Returns whether the run must be queued for its next turn.
-    pub(crate) fn take_counted(&self, inbound: Inbound) -> Result<bool, Inbound> {
-        let mut shared = self.shared.lock();
-        if shared.claimed || !matches!(shared.phase, Phase::Aside | Phase::Called) {
-            return Err(inbound);
-        }
-        shared.inbox.push(inbound);
-        drop(shared);
-        Ok(self.call())
-    }
-
-    /// Whether it waits, and nothing could resume it when it began to.
-    pub(crate) fn is_stalled(&self) -> bool {
-        self.shared.lock().stalled.is_some()
-    }
-
     /// Something can resume it by now.
     pub(crate) fn forget_stalled(&self) {
         self.shared.lock().stalled = None;
@@ -62,20 +30,18 @@ impl Run {
     /// The next turn of a cell whose session has the isolate.
     pub(super) fn next_turn_of_cell(self: &Arc<Self>) -> Option<(RunIsolate, Turn)> {
         let part = self.cell.as_ref()?;
-        let (mut isolate, mut inbox) = part.session.resume()?;
+        let (mut isolate, mut inbox, others) = part.session.resume(self)?;
         {
             let mut shared = self.shared.lock();
             if shared.record.is_asked() {
                 // It was ended while it waited: there is nothing left to interrupt.
-                shared.inbox.splice(..0, inbox);
+                shared.inbox.splice(..0, others.into_iter().chain(inbox));
                 drop(shared);
                 let end = isolate.asked(part.number);
                 return Some((RunIsolate::Session(isolate), Turn::Ended(end)));
             }
-            // Those of the session came for nothing that was known yet: they may be about what these bring.
-            let mut own = std::mem::take(&mut shared.inbox);
-            own.append(&mut inbox);
-            inbox = own;
+            // Those of the session came for nothing that was known yet: they may be about what the cell's own bring.
+            inbox.extend(others);
         }
         let turn = isolate.turn_of(part.number, inbox);
         Some((RunIsolate::Session(isolate), turn))
@@ -108,26 +74,18 @@ impl Run {
         if is_stalled {
             self.resources.watchdog.watch_stalled(self, parking);
         }
-        part.session.rest(self, isolate);
+        part.session.rest(self, isolate, is_stalled);
         Next::Parked
     }
 
     /// If it was asked to end and waits for a turn, sees to it that the cell which computes ends too. That one would be
     /// undone with it.
     pub(super) fn press(self: &Arc<Self>) -> bool {
-        let waits = matches!(self.shared.lock().phase, Phase::Aside | Phase::Called);
+        let waits = matches!(self.shared.lock().phase, Phase::Aside);
         if let Some(part) = self.cell.as_ref().filter(|_| waits) {
             part.session.press(self);
         }
         waits
-    }
-
-    /// The messages that it was given and has not been handed, but for calls. Others may wait for those that are about
-    /// cells which have completed.
-    pub(crate) fn take_messages(&self) -> Vec<Inbound> {
-        let mut inbox = std::mem::take(&mut self.shared.lock().inbox);
-        inbox.retain(|inbound| !matches!(inbound, Inbound::FunctionCall { .. }));
-        inbox
     }
 
     /// Settles a cell that was undone with another one, or with the whole session. Returns its error.

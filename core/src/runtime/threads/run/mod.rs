@@ -30,7 +30,7 @@ use std::{
 };
 
 use self::{
-    cell::{Failure, InSession, Kind, Task},
+    cell::{Failure, InSession, Task},
     embedder::RunEmbedder,
     isolate::RunIsolate,
     slice::Slice,
@@ -53,6 +53,7 @@ use crate::{
     runtime::{
         prepare::{self, Prepared},
         record::{Reason, Record},
+        sessions::Kind,
     },
 };
 
@@ -111,10 +112,8 @@ enum Phase {
     Computing,
     /// Waits for the host.
     Parked(RunIsolate),
-    /// Waits for the host, while its session has the isolate for other cells.
+    /// Waits for the host or for its next turn, while its session has the isolate for other cells.
     Aside,
-    /// In the queue of that session, to resume.
-    Called,
     /// Settled; the isolate is gone or on its way.
     Over,
 }
@@ -288,8 +287,8 @@ impl Run {
                 let turn = isolate.turn(inbox);
                 Some((isolate, turn))
             }
-            Phase::Called => self.next_turn_of_cell(),
-            Phase::Aside | Phase::Computing | Phase::Over => {
+            Phase::Aside => self.next_turn_of_cell(),
+            Phase::Computing | Phase::Over => {
                 self.shared.lock().phase = Phase::Over;
                 None
             }
@@ -438,7 +437,7 @@ impl Run {
     /// reset. From here on nobody can end it otherwise. `None` if somebody has.
     fn claim(&self, end: &End) -> Option<(bool, bool)> {
         let mut shared = self.shared.lock();
-        let waits = matches!(shared.phase, Phase::Aside | Phase::Called);
+        let waits = matches!(shared.phase, Phase::Aside);
         if waits || shared.claimed || self.is_settled() {
             return None;
         }
@@ -462,7 +461,7 @@ impl Run {
         }
         self.settled.store(true, Ordering::Release);
         drop(shared);
-        if kind.is_some_and(Kind::is_task) {
+        if kind.is_some_and(|kind| !kind.is_cell()) {
             self.resources.registry.forget(self.place);
         } else {
             self.resources.registry.settle(self.place, status);
@@ -470,7 +469,7 @@ impl Run {
         self.answered.notify_all();
         // This thread (the caller's, the watchdog's) is not the host's, so a panic of the host must not reach it.
         drop(catch_unwind(AssertUnwindSafe(|| {
-            if matches!(kind, Some(Kind::Cell | Kind::Held)) {
+            if kind.is_some_and(Kind::is_cell) {
                 self.host.concluded(state);
             }
             if kind.is_none_or(|kind| kind == Kind::Cell) {

@@ -64,7 +64,7 @@ impl SessionControl for Session {
     fn update(&self, request: UpdateRequest) -> Result<(), Error> {
         let mut shared = self.shared.lock();
         shared.settlements.add(&request.inputs);
-        shared.pending.push(request);
+        shared.updates.add(request);
         Ok(())
     }
 
@@ -89,16 +89,15 @@ impl SessionControl for Session {
         {
             let mut shared = self.shared.lock();
             self.closed.store(true, Ordering::Release);
-            shared.closers.push(done);
+            shared.machine.close(done);
         }
         let is_runtimes = self.workers.registry().is_closed();
         let error = if is_runtimes { (TERMINATED, registry::CLOSED) } else { CLOSED };
         self.end_all(&Reason::Closed, error);
-        self.free_when_idle();
     }
 
     fn abandon(self: Arc<Self>) {
-        self.shared.lock().abandoned = true;
+        self.shared.lock().machine.abandon();
         self.free_when_idle();
     }
 }
@@ -112,14 +111,14 @@ impl Session {
                 return Err(closed());
             }
             Shared {
-                pending: origin.pending,
-                applied: shared.applied.clone(),
-                settlements: shared.settlements.copy(),
+                machine: shared.machine.copy(Inbound::copy),
+                worker: None,
                 held: origin.state,
-                inbox: shared.inbox.iter().map(Inbound::copy).collect(),
-                cells: shared.cells,
+                lost: None,
                 lost_workers: shared.lost_workers,
-                ..Shared::default()
+                updates: shared.updates.of_copy(origin.pending),
+                settlements: shared.settlements.copy(),
+                cells: shared.cells,
             }
         };
         let Outside { host, interceptor } = outside;
@@ -132,10 +131,12 @@ impl Session {
     /// Puts a question at the end of the queue.
     fn queue_question(&self, work: Work, question: Question) {
         let native = Arc::clone(&self.host);
-        let part = InSession::question(self.me(), Arc::clone(&native), question);
+        let number = self.shared.lock().machine.number();
+        let part = InSession::question(self.me(), Arc::clone(&native), number, question);
+        let kind = part.kind;
         let options = Options { host: native, validated_kinds: Kinds::NONE, report: false };
         let run = self.make(work, part, options);
-        self.queue(&run);
+        self.queue(&run, kind);
     }
 
     fn count_cell(&self) -> u64 {
@@ -156,14 +157,14 @@ impl Session {
         // Called before anything is locked, because it calls the host.
         let validated_kinds = native.validated_kinds();
         let report = report.unwrap_or(self.request.report);
-        let (number, timeout) = (self.next_number(Kind::Cell), timeout(timeout_ms));
+        let (number, timeout) = (self.shared.lock().machine.number(), timeout(timeout_ms));
         let part = InSession::cell(self.me(), Arc::clone(&native), &work, number, timeout);
-        let cell = Cell { number, work, report, validated_kinds };
+        let cell = Cell { number: part.number(), work, report, validated_kinds };
         let options = Options { host: native, validated_kinds, report };
         let run = self.make(Work::Cell(Box::new(cell)), part, options);
         match ended {
             Some(reason) => run.end(Reason::of_caller(Some(&reason))),
-            None => self.queue(&run),
+            None => self.queue(&run, Kind::Cell),
         }
         run
     }

@@ -5,7 +5,7 @@
 
 use std::sync::{Arc, atomic::Ordering};
 
-use super::{CallsTurn, InSession, Options, Received, Session, Shared, interleave::Passed};
+use super::{InSession, Options, Received, Session, Shared, interleave::Passed};
 use crate::{
     binding::{
         handle::{Recipient, RunControl},
@@ -14,13 +14,12 @@ use crate::{
     },
     protocol::messages::session::{Cell, CellWork},
     runtime::{
-        calls::Placed,
         processes::{
             lost::Lost,
-            run::{Run, Work, cell::Kind},
+            run::{Run, Work},
         },
         record::CLOSED,
-        registry::Runs,
+        sessions::Message,
     },
     value::Charge,
 };
@@ -29,10 +28,7 @@ impl Recipient for Session {
     fn deliver(self: Arc<Self>, inbound: Inbound) {
         let mut inbound = inbound;
         let mut shared = self.shared.lock();
-        let call = match &inbound {
-            Inbound::FunctionCall { call, .. } => Some(*call),
-            _ => None,
-        };
+        let call = inbound.call();
         let rejected = |name: &str, message: &str| {
             self.reject(call.into_iter().collect(), (name, message));
         };
@@ -60,10 +56,11 @@ impl Recipient for Session {
                 }
             }
         }
-        let current = shared.current.clone().filter(|run| !self.interleaves() && run.listens());
+        let current = shared.machine.current();
+        let current = current.filter(|run| !self.interleaves() && run.listens()).cloned();
         // A message does not overtake calls that wait.
         if let Some(current) = current.as_ref().filter(|_| call.is_none())
-            && !shared.queue.has_messages()
+            && !shared.machine.has_messages()
         {
             match current.hand_in(inbound) {
                 Received::No(refused) => inbound = refused,
@@ -85,27 +82,14 @@ impl Recipient for Session {
             }
             inbound.refuse();
         }
-        if let Some(call) = call {
-            shared.calls.place(call, Placed::Waiting);
-            shared.queue.push_call(call);
+        if shared.machine.keep(inbound, current.is_some())
+            && let Some(current) = current
+            && shared.hand_over(&current)
+        {
+            drop(shared);
+            return self.workers.wake(current);
         }
-        match current {
-            Some(current) if call.is_some() || shared.queue.has_messages() => {
-                shared.queue.keep(inbound);
-                let wakes = shared.hand_over(&current);
-                drop(shared);
-                if wakes {
-                    self.workers.wake(current);
-                }
-            }
-            None if call.is_some() => {
-                shared.queue.keep(inbound);
-                let next = self.schedule(&mut shared);
-                drop(shared);
-                self.start(next);
-            }
-            _ => shared.inbox.push(inbound),
-        }
+        self.go_on(shared);
     }
 
     fn charge(self: Arc<Self>, bytes: usize) -> Option<Charge> {
@@ -113,7 +97,7 @@ impl Recipient for Session {
         if charge.is_none() {
             let current = {
                 let shared = self.shared.lock();
-                shared.current.as_ref().or(shared.flights.last()).cloned()
+                shared.machine.current().or(shared.machine.begun().next_back()).cloned()
             };
             if let Some(current) = current.filter(|current| current.running()) {
                 self.workers.kill(&current, &Lost::TooLarge);
@@ -124,40 +108,31 @@ impl Recipient for Session {
 }
 
 impl Session {
-    /// Makes a run of a call whose turn it is.
-    pub(super) fn turn_of(&self, shared: &mut Shared, call: u32) -> CallsTurn {
-        if self.workers.registry().is_closed() {
-            // The end of the session rejects it, which comes right away.
-            return CallsTurn::Untold;
-        }
-        let work = match shared.calls.place_of(call) {
-            Some(Placed::Sent) => return CallsTurn::Untold,
-            Some(Placed::Left) => CellWork::Left { call },
-            Some(Placed::Waiting) => match shared.queue.take_call(call) {
-                Some(Inbound::FunctionCall { function, args, call }) => {
-                    CellWork::Held { function, args, call }
-                }
-                _ => return CallsTurn::Never,
-            },
-            Some(Placed::In(_) | Placed::Own) | None => return CallsTurn::Never,
+    /// The run of a call that the host makes between cells. The worker has the message if there is none.
+    pub(super) fn held(
+        &self,
+        shared: &mut Shared,
+        call: u32,
+        message: Option<Inbound>,
+    ) -> Arc<Run> {
+        let work = match message {
+            Some(Inbound::FunctionCall { function, args, call }) => {
+                CellWork::Held { function, args, call }
+            }
+            _ => CellWork::Left { call },
         };
-        CallsTurn::Comes(self.held(shared, call, work))
-    }
-
-    /// The run of a call that the host makes between cells.
-    fn held(&self, shared: &mut Shared, call: u32, work: CellWork) -> Arc<Run> {
         let interceptor = self.request.interceptor.as_ref();
         let native = interceptor.map_or_else(
             || Arc::clone(&self.host),
             |it| Arc::new(self.host.cell(self.host.bare(), Some(Interception::new(it.held())))),
         );
-        let number = self.next_number(Kind::Held);
+        let number = shared.machine.number();
         let part = InSession::held(self.me(), Arc::clone(&native), number, call);
         let (report, validated_kinds) = (self.request.report, self.validated_kinds);
-        let cell = Cell { number, work, report, validated_kinds };
+        let cell = Cell { number: part.number(), work, report, validated_kinds };
         let options = Options { host: native, validated_kinds, report };
         let run = self.make(Work::Cell(Box::new(cell)), part, options);
-        shared.calls.place(call, Placed::Own);
+        shared.machine.hold(number, call, Arc::clone(&run));
         run
     }
 }

@@ -1,8 +1,8 @@
 //! A session in a worker process, as its host sees it.
 //!
-//! In: cells, calls, questions, updates, messages of the host. Out: one run after another gets the session's worker, in
-//! the order of the calls. A cell is a [`Run`]; so is a question to the worker. The first of them takes a worker, which
-//! the session then has to itself. Between two of them messages of the host wait here.
+//! In: cells, calls, questions, updates, messages of the host. Out: one run after another gets the session's worker, as the
+//! [`Machine`] says. A cell is a [`Run`]; so is a question to the worker. The first of them takes a worker, which the
+//! session then has to itself.
 //!
 //! The session's lock is never held while the host is called, nor while a run is ended. A run's lock may be taken while
 //! it is held, and not the other way round.
@@ -12,23 +12,22 @@ mod delivery;
 mod interleave;
 
 use std::{
-    collections::VecDeque,
     fmt,
     sync::{
-        Arc, Weak,
-        atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering},
+        Arc, MutexGuard, Weak,
+        atomic::{AtomicBool, AtomicU64, Ordering},
     },
     time::Instant,
 };
 
 use super::{
     Run, Start, Work,
-    cell::{Held, InSession, Kind, Origin, Place, Received},
+    cell::{Held, InSession, Origin, Place, Received},
     session_worker::SessionWorker,
 };
 use crate::{
     binding::{
-        handle::Recipient,
+        handle::{Recipient, RunControl},
         host::Host,
         inbound::{Inbound, thrown},
         interception::Interception,
@@ -37,11 +36,10 @@ use crate::{
     data::cell::SessionState,
     error::{Error, ErrorKind},
     isolate::session::SessionIsolate,
-    modules::session_request::{SessionRequest, UpdateRequest},
+    modules::session_request::SessionRequest,
     os::sync::Mutex,
     protocol::messages::{ToWorker, session::Open},
     runtime::{
-        calls::{Calls, Placed},
         processes::{
             ledger::Ledger,
             lost::Lost,
@@ -51,8 +49,7 @@ use crate::{
         record::{CLOSED, RESET, Reason},
         registry::{self, Runs},
         session::{Done, SessionControl},
-        settlements::Settlements,
-        turns::{Entry, Turns},
+        sessions::{Effect, Ends, Kind, Left, Machine, Parts, Settlements, Turn, Undone, Updates},
     },
     value::{InFlight, Kinds},
 };
@@ -70,29 +67,14 @@ pub(crate) struct Session {
     in_flight: Arc<InFlight>,
     limit_bytes: usize,
     closed: AtomicBool,
-    /// The number of the last run, if cells interleave.
-    runs: AtomicU32,
     /// When the last cell completed, if cells interleave, for native hosts.
     kept_at: AtomicU64,
     shared: Mutex<Shared>,
 }
 
 /// The state that the threads of a session share.
-#[derive(Default)]
 struct Shared {
-    /// The runs and calls that wait for their turn.
-    queue: Turns<Run>,
-    /// The run whose turn it is.
-    current: Option<Arc<Run>>,
-    /// Cells that have got their turn and have not begun, while another one in flight computes.
-    granted: Vec<Arc<Run>>,
-    /// The cells that have begun and are not over, if cells interleave, in the order in which they began.
-    flights: Vec<Arc<Run>>,
-    /// The questions that the worker has, if cells interleave, in the order in which it answers them: cells may compute
-    /// before it does.
-    asked: VecDeque<Arc<Run>>,
-    /// Whether the worker is asked to park, because a new run waits.
-    offered: bool,
+    machine: Machine<There>,
     worker: Option<Arc<SessionWorker>>,
     /// The state that the first worker begins with, if this is a copy of a session.
     held: Option<Held>,
@@ -100,20 +82,19 @@ struct Shared {
     lost: Option<Lost>,
     /// How many workers it had before: each begins other numbers of functions and promises.
     lost_workers: u32,
-    /// Updates that no worker has yet, and those that a new one would need.
-    pending: Vec<UpdateRequest>,
-    applied: Vec<UpdateRequest>,
-    /// Messages of the host for the next cell.
-    inbox: Vec<Inbound>,
+    updates: Updates,
     settlements: Settlements,
-    calls: Calls<Run>,
     /// The number of the last cell.
     cells: u64,
-    /// Nobody has a handle any more.
-    abandoned: bool,
-    /// Whether everything is freed.
-    freed: bool,
-    closers: Vec<Done<()>>,
+}
+
+/// The parts of a session whose isolate is in a worker.
+struct There;
+
+impl Parts for There {
+    type Run = Arc<Run>;
+    type Message = Inbound;
+    type Closer = Done<()>;
 }
 
 impl fmt::Debug for Session {
@@ -141,8 +122,17 @@ impl Session {
             let message = "this build of the engine has no cells that interleave";
             return Err(Error::new(ErrorKind::Unavailable, message));
         }
-        let settlements = Settlements::of(&request.inputs);
-        Ok(Self::with(workers, request, host, Shared { settlements, ..Shared::default() }))
+        let shared = Shared {
+            machine: Machine::new(request.interleave),
+            worker: None,
+            held: None,
+            lost: None,
+            lost_workers: 0,
+            updates: Updates::default(),
+            settlements: Settlements::of(&request.inputs),
+            cells: 0,
+        };
+        Ok(Self::with(workers, request, host, shared))
     }
 
     fn with(
@@ -170,7 +160,6 @@ impl Session {
             in_flight: Arc::default(),
             limit_bytes,
             closed: AtomicBool::new(false),
-            runs: AtomicU32::new(0),
             kept_at: AtomicU64::new(0),
             shared: Mutex::new(shared),
         });
@@ -202,32 +191,54 @@ impl Session {
     }
 
     /// Puts a run at the end of the queue. One that comes after the end is ended.
-    fn queue(&self, run: &Arc<Run>) {
-        let next = {
-            let mut shared = self.shared.lock();
-            if self.closed.load(Ordering::Acquire) {
-                drop(shared);
-                return run.end(Reason::Closed);
-            }
-            shared.queue.push(Arc::clone(run));
-            self.schedule(&mut shared)
-        };
-        self.start(next);
+    fn queue(&self, run: &Arc<Run>, kind: Kind) {
+        let mut shared = self.shared.lock();
+        if self.closed.load(Ordering::Acquire) {
+            drop(shared);
+            return run.end(Reason::Closed);
+        }
+        shared.machine.push(run.in_session(), kind, Arc::clone(run));
+        self.go_on(shared);
         if self.workers.registry().is_closed() {
             // Another thread closed the runtime meanwhile, and may not have seen this run.
             run.end(Reason::of_caller(Some(registry::CLOSED)));
         }
     }
 
+    /// The run whose turn it is now, if nobody has it. Otherwise has the worker park soon if it can begin one.
+    fn next(&self, shared: &mut Shared) -> Next {
+        if self.workers.registry().is_closed() {
+            shared.machine.refuse_calls();
+        }
+        let run = match shared.machine.next() {
+            Some(Turn::Run(run)) => run,
+            Some(Turn::Call(call, message)) => self.held(shared, call, message),
+            None => return shared.let_worker_go_on(),
+        };
+        run.take_turn();
+        Next::Begins(run)
+    }
+
+    /// Gives the next run its turn.
+    fn go_on(&self, mut shared: MutexGuard<'_, Shared>) {
+        let next = self.next(&mut shared);
+        drop(shared);
+        self.start(next);
+    }
+
     /// Gives a run its turn.
-    fn start(&self, next: Option<Arc<Run>>) {
-        let Some(run) = next else { return };
-        if run.kind() == Some(Kind::Question) {
+    fn start(&self, next: Next) {
+        let run = match next {
+            Next::Begins(run) => run,
+            Next::Wakes(run) => return self.workers.wake(run),
+            Next::Nobody => return,
+        };
+        if run.kind().is_some_and(|kind| !kind.is_cell()) {
             return self.ask(run);
         }
         let (has_worker, lost) = {
             let mut shared = self.shared.lock();
-            (shared.worker.is_some(), shared.lost.take())
+            (shared.worker.is_some(), shared.lost.take_if(|_| run.running()))
         };
         if let Some(how) = lost {
             run.lost(&how);
@@ -252,7 +263,7 @@ impl Session {
                 drop(shared);
                 return self.workers.enqueue(run);
             }
-            let pending = if copies { shared.pending.clone() } else { Vec::new() };
+            let pending = if copies { shared.updates.pending().to_vec() } else { Vec::new() };
             let under_way = self.host.repeatable();
             (shared.lost.clone(), Origin { state: shared.held.clone(), pending, under_way })
         };
@@ -283,10 +294,9 @@ impl Session {
                 (None, None) => return Begun::NoWorker,
             };
             // Otherwise a cell in flight computes by now, and the worker tells when this one does.
-            let has_turn = shared.current.as_ref().is_some_and(|current| Arc::ptr_eq(current, run));
+            let has_turn = shared.machine.is_current(run.in_session());
             let prepare = || {
-                let updates = std::mem::take(&mut shared.pending);
-                shared.note_applied(&updates);
+                let updates = shared.updates.take();
                 // A new worker gets them all at first, and a state has all but these in it.
                 let has_all = new.is_some() && shared.held.is_none();
                 if new.is_some() {
@@ -295,7 +305,7 @@ impl Session {
                 for update in updates.into_iter().filter(|_| !has_all) {
                     worker.link.send(ToWorker::Update(Box::new(update)).into_frame());
                 }
-                for inbound in std::mem::take(&mut shared.inbox) {
+                for inbound in shared.machine.take_inbox() {
                     worker.dealings.lock().send(&inbound);
                     worker.link.send(ToWorker::Inbound(inbound).into_frame());
                 }
@@ -307,11 +317,13 @@ impl Session {
             if new.is_some() {
                 shared.worker = Some(Arc::clone(&worker));
             }
-            shared.granted.retain(|granted| !Arc::ptr_eq(granted, run));
-            if run.number() != 0 {
-                shared.flights.push(Arc::clone(run));
-            } else if self.request.interleave {
-                shared.asked.push_back(Arc::clone(run));
+            shared.machine.begin(run.in_session());
+            if self.request.interleave && !run.is_cell() {
+                shared.machine.ask(run.in_session());
+            }
+            // Others may wait behind it.
+            if shared.machine.offers() {
+                worker.link.send(ToWorker::Yield.into_frame());
             }
             worker
         };
@@ -330,7 +342,7 @@ impl Session {
         let state = shared.held.take().map(|held| Arc::unwrap_or_clone(held.bytes));
         ToWorker::Open(Box::new(Open {
             request: self.request.clone(),
-            updates: if state.is_none() { shared.applied.clone() } else { Vec::new() },
+            updates: if state.is_none() { shared.updates.applied().to_vec() } else { Vec::new() },
             safety_cap: self.workers.safety_cap(),
             lost: shared.lost_workers,
             state,
@@ -344,7 +356,7 @@ impl Session {
             Begun::NotNeeded => false,
             Begun::NoWorker => {
                 // The worker was lost meanwhile.
-                self.start(Some(Arc::clone(run)));
+                self.start(Next::Begins(Arc::clone(run)));
                 false
             }
         }
@@ -355,17 +367,17 @@ impl Session {
     pub(super) fn lose(&self, worker: &SessionWorker, how: &Lost) -> Option<Arc<Run>> {
         let mut shared = self.shared.lock();
         let current = worker.take_current();
-        shared.asked.retain(|asked| !current.as_ref().is_some_and(|it| Arc::ptr_eq(it, asked)));
         if !shared.worker.as_ref().is_some_and(|own| std::ptr::eq(Arc::as_ptr(own), worker)) {
             return current;
         }
-        let run = current.or_else(|| shared.flights.last().cloned());
+        let run = current.or_else(|| shared.machine.begun().next_back().cloned());
         if run.is_none() {
             shared.lost = Some(how.clone());
             shared.settle_again();
         }
-        let asked = shared.lose_worker();
-        let lost = shared.calls.lose();
+        let (mut asked, lost) = shared.machine.lose_isolate();
+        asked.retain(|asked| !run.as_ref().is_some_and(|run| Arc::ptr_eq(run, asked)));
+        shared.lose_worker();
         drop(shared);
         end_asked(asked);
         self.reject(lost, RESET);
@@ -383,58 +395,42 @@ impl Session {
         run: &Run,
         place: Place,
         error: Option<(String, String)>,
-        late: &[u32],
+        late: Vec<u32>,
     ) {
         let (name, message) = error.unwrap_or_else(|| (RESET.0.to_owned(), RESET.1.to_owned()));
-        if run.number() != 0 && place != Place::Untouched {
-            return self.leave_flight(run, place, (&name, &message));
-        }
-        let (mut asked, mut gone) = (VecDeque::new(), Vec::new());
-        let (next, lost) = {
-            let mut shared = self.shared.lock();
-            let is_current =
-                |current: &Arc<Run>| std::ptr::eq(Arc::as_ptr(current), std::ptr::from_ref(run));
-            shared.asked.retain(|asked| !is_current(asked));
-            if !shared.current.as_ref().is_some_and(is_current) {
-                // It waited in the queue.
-                shared.note_over(1);
-                shared.granted.retain(|granted| !is_current(granted));
-                let lost = shared.calls.end_of(run.call_of_host());
-                let next = self.schedule(&mut shared);
-                drop(shared);
-                self.start(next);
-                self.reject(lost, (&name, &message));
-                return self.free_when_idle();
-            }
-            shared.current = None;
-            if let Some(worker) = &shared.worker {
-                worker.end_current();
-                worker.link.release();
-            }
-            let mut lost = shared.calls.end_of(run.call_of_host());
-            shared.put_late_back(late);
-            if let Place::Lost(_) = place {
-                asked = shared.lose_worker();
-                gone = shared.calls.lose();
-            }
-            if !matches!(place, Place::Untouched | Place::Back(SessionState::Kept)) {
-                shared.settle_again();
-            }
-            let behind = shared.queue.take_behind();
-            shared.inbox.extend(behind);
-            match place {
-                Place::Lost(_) | Place::Back(SessionState::Reset) => {
-                    lost.append(&mut shared.calls.forget());
-                }
-                Place::Back(SessionState::RolledBack) => lost.append(&mut shared.calls.undo(run)),
-                Place::Back(SessionState::Kept) | Place::Untouched => {}
-            }
-            (self.schedule(&mut shared), lost)
+        let number = run.in_session();
+        let effect = match place {
+            Place::Untouched => Effect::Untouched,
+            Place::Back(state) => Effect::Back(state),
+            Place::Lost(_) => Effect::Lost,
         };
+        let (next, undone) = {
+            let mut shared = self.shared.lock();
+            let had_turn = shared.machine.is_current(number);
+            let is_anew = place.state() != SessionState::Kept || effect == Effect::Lost;
+            let again = if is_anew { shared.settlements.again().collect() } else { Vec::new() };
+            let left = Left { again, late, ..Left::of(effect) };
+            let undone = shared.machine.leave(number, left);
+            if had_turn && let Some(worker) = &shared.worker {
+                worker.end_current();
+                if run.number() == 0 || effect == Effect::Untouched {
+                    worker.link.release();
+                }
+            }
+            if effect == Effect::Lost && (had_turn || run.is_cell()) {
+                shared.lose_worker();
+            }
+            (self.next(&mut shared), undone)
+        };
+        let Undone { calls, lost, runs, asked } = undone;
         end_asked(asked);
+        for (other, calls) in runs {
+            other.undo_with(SessionState::Reset);
+            self.reject_of(&other, calls);
+        }
         self.start(next);
-        self.reject(lost, (&name, &message));
-        self.reject(gone, RESET);
+        self.reject(calls, (&name, &message));
+        self.reject(lost, RESET);
         self.free_when_idle();
     }
 
@@ -455,34 +451,32 @@ impl Session {
 
     /// Whether the outcome of a call of the host is for the host: the first one is.
     pub(super) fn takes_outcome(&self, call: u32) -> bool {
-        self.shared.lock().calls.settle(call)
+        self.shared.lock().machine.settle(call)
     }
 
     /// Ends all runs for a reason, and the worker, and rejects the host's calls.
     fn end_all(&self, reason: &Reason, error: (&str, &str)) {
-        let (runs, calls, worker) = {
+        let (Ends { runs, calls }, worker) = {
             let mut shared = self.shared.lock();
-            // Those that wait first: otherwise the end of the current one would give them a turn.
-            let mut runs = shared.queue.drain();
-            runs.append(&mut shared.granted);
-            runs.extend(shared.current.clone());
-            runs.append(&mut shared.flights);
-            runs.extend(std::mem::take(&mut shared.asked));
-            shared.inbox.clear();
+            let ends = shared.machine.end_all(matches!(reason, Reason::Reset));
+            shared.machine.give_up();
             shared.settle_again();
             shared.lost = None;
             let worker = shared.worker.clone();
             shared.lose_worker();
-            (runs, shared.calls.take_all(), worker)
+            (ends, worker)
         };
-        // The last run to end may free the session, and its host takes nothing after that.
-        self.reject(calls, error);
         for run in runs {
             run.abort(reason.clone());
         }
+        self.reject(calls, error);
         if let Some(worker) = worker {
             worker.dismiss();
         }
+        let mut shared = self.shared.lock();
+        shared.machine.has_ended();
+        self.go_on(shared);
+        self.free_when_idle();
     }
 
     /// Tells the host that calls which it made end with that error.
@@ -492,151 +486,81 @@ impl Session {
         }
     }
 
-    /// Frees everything, once no run has the worker.
+    /// The same with the error with which a run has ended.
+    fn reject_of(&self, run: &Run, calls: Vec<u32>) {
+        let error = run.failure();
+        self.reject(calls, error.as_ref().map_or(RESET, |(name, message)| (name, message)));
+    }
+
+    /// Frees everything, once no run is left.
     fn free_when_idle(&self) {
-        let (first, worker, closers) = {
+        let (freed, worker) = {
             let mut shared = self.shared.lock();
-            let ends = self.closed.load(Ordering::Acquire) || shared.abandoned;
-            let is_busy = shared.current.is_some()
-                || !shared.flights.is_empty()
-                || !shared.granted.is_empty();
-            if !ends || is_busy || !shared.queue.is_empty() {
-                return;
-            }
-            let first = !std::mem::replace(&mut shared.freed, true);
-            shared.inbox.clear();
+            let Some(freed) = shared.machine.free() else { return };
             shared.held = None;
-            (first, shared.worker.take(), std::mem::take(&mut shared.closers))
+            (freed, shared.worker.take())
         };
         if let Some(worker) = worker {
             worker.dismiss();
         }
-        if first {
+        if freed.is_first {
             self.closed.store(true, Ordering::Release);
             let unregistered = self.workers.sessions.lock().try_remove(self.place);
             drop(unregistered);
-            let calls = self.shared.lock().calls.take_all();
-            self.reject(calls, CLOSED);
+            self.reject(freed.calls, CLOSED);
             self.host.settled();
         }
-        for done in closers {
+        for done in freed.closers {
             done(());
-        }
-    }
-}
-
-impl Session {
-    /// The run whose turn it is now, if nobody has it.
-    fn advance(&self, shared: &mut Shared) -> Option<Arc<Run>> {
-        if shared.current.is_some() {
-            return None;
-        }
-        loop {
-            let is_idle = shared.flights.is_empty() && shared.granted.is_empty();
-            let aside = if is_idle { shared.queue.take_aside() } else { None };
-            let run = match aside.map(Entry::Run).or_else(|| shared.queue.pop())? {
-                Entry::Run(run) => run,
-                Entry::Call(call) => match self.turn_of(shared, call) {
-                    CallsTurn::Comes(run) => run,
-                    CallsTurn::Never => continue,
-                    CallsTurn::Untold => {
-                        shared.queue.push_first(Entry::Call(call));
-                        return None;
-                    }
-                },
-            };
-            // A copy waits until no cell is in flight. The runs behind it do not: those before may wait for them.
-            if !is_idle && run.is_waiting() && run.asks_for_copy() {
-                shared.queue.set_aside(run);
-                continue;
-            }
-            // Those that were ended meanwhile have settled.
-            if run.take_turn() {
-                shared.current = Some(Arc::clone(&run));
-                return Some(run);
-            }
         }
     }
 
     /// A cell waits for the host: it is handed the calls that wait.
     pub(super) fn waits(&self, run: &Arc<Run>) {
-        let wakes = {
-            let mut shared = self.shared.lock();
-            let is_current =
-                shared.current.as_ref().is_some_and(|current| Arc::ptr_eq(current, run));
-            is_current && shared.hand_over(run)
-        };
+        let wakes = self.shared.lock().hand_over(run);
         if wakes {
             self.workers.wake(Arc::clone(run));
         }
     }
 }
 
-/// The outcome of a call's turn.
-enum CallsTurn {
-    /// It is a run from now on.
-    Comes(Arc<Run>),
-    /// A cell has the call.
-    Never,
-    /// A worker has not told yet where the call is, or the runtime is closed.
-    Untold,
+/// The one that has to do something next.
+enum Next {
+    /// This run has its turn.
+    Begins(Arc<Run>),
+    /// The worker goes on, and this cell stands for it in the queue for permits.
+    Wakes(Arc<Run>),
+    Nobody,
 }
 
 impl Shared {
     /// Gives the cell whose turn it is the calls that wait, and the messages behind them, if its worker waits for the
     /// host. Returns whether it can resume.
-    pub(super) fn hand_over(&mut self, run: &Arc<Run>) -> bool {
-        if !self.queue.has_messages() {
-            return false;
+    fn hand_over(&mut self, run: &Run) -> bool {
+        self.machine.hand_over(run.in_session(), |run, messages| run.resume_with(messages))
+    }
+
+    /// Has the worker park if a run waits for that; has it go on if it has parked for a run that has ended meanwhile.
+    fn let_worker_go_on(&mut self) -> Next {
+        let Some(worker) = self.worker.clone() else { return Next::Nobody };
+        if self.machine.offers() {
+            worker.link.send(ToWorker::Yield.into_frame());
+        } else if self.machine.parked_for_nothing() {
+            worker.dealings.lock().sent += 1;
+            worker.link.send(ToWorker::GoOn.into_frame());
+            return self.wake_worker(&worker).map_or(Next::Nobody, Next::Wakes);
         }
-        let messages = self.queue.take_messages();
-        let call = |inbound: &Inbound| match inbound {
-            Inbound::FunctionCall { call, .. } => Some(*call),
-            _ => None,
-        };
-        let calls: Vec<u32> = messages.iter().filter_map(call).collect();
-        if let Err(messages) = run.resume_with(messages) {
-            self.queue.put_back(messages);
-            return false;
-        }
-        let count = calls.len();
-        for call in calls {
-            self.calls.place(call, Placed::In(Arc::downgrade(run)));
-        }
-        self.note_over(count);
-        true
+        Next::Nobody
     }
 
     /// Has the next cell be handed the outcomes of promises among the capabilities, which the session has anew.
     fn settle_again(&mut self) {
-        let again: Vec<_> = self.settlements.again().collect();
-        self.inbox.splice(..0, again);
+        self.machine.put_first(self.settlements.again());
     }
 
-    /// Notes that so many entries of the queue will have no turn.
-    fn note_over(&mut self, count: usize) {
-        let Self { queue, calls, .. } = self;
-        queue.note_over(count, |entry| match entry {
-            Entry::Run(run) => run.is_waiting(),
-            Entry::Call(call) => calls.waits(*call),
-        });
-    }
-
-    /// Gives calls that came too late for their cell the first turns, in their order. The worker has them.
-    fn put_late_back(&mut self, late: &[u32]) {
-        for &call in late.iter().rev() {
-            // Some were refused, or rejected with all others.
-            if self.calls.is_pending(call) {
-                self.calls.place(call, Placed::Left);
-                self.queue.push_first(Entry::Call(call));
-            }
-        }
-    }
-
-    /// Forgets the worker. Returns the questions that it had.
-    fn lose_worker(&mut self) -> VecDeque<Arc<Run>> {
+    /// Forgets the worker.
+    fn lose_worker(&mut self) {
         let worker = self.worker.take();
-        self.offered = false;
         // The numbers in a state that no worker had were given out where it comes from.
         if worker.is_some() || self.held.take().is_some() {
             self.lost_workers = self.lost_workers.wrapping_add(1);
@@ -644,20 +568,11 @@ impl Shared {
         if let Some(worker) = worker {
             worker.give_up();
         }
-        std::mem::take(&mut self.asked)
-    }
-
-    /// Notes that a worker has these updates.
-    fn note_applied(&mut self, updates: &[UpdateRequest]) {
-        for update in updates {
-            self.applied.retain(|earlier| !update.covers(earlier));
-            self.applied.push(update.clone());
-        }
     }
 }
 
 /// Ends questions that only a worker could have answered which is gone.
-fn end_asked(asked: VecDeque<Arc<Run>>) {
+fn end_asked(asked: Vec<Arc<Run>>) {
     for run in asked {
         run.undo_with(SessionState::Reset);
     }

@@ -15,10 +15,8 @@ use crate::{
         record::{CLOSED, RESET, Reason, TERMINATED},
         registry::{self, Runs},
         session::{Done, Forked, Outside, SessionControl, closed, unanswered, uncopied},
-        threads::run::{
-            Work,
-            cell::{Kind, Task},
-        },
+        sessions::Kind,
+        threads::run::{Work, cell::Task},
     },
 };
 
@@ -62,13 +60,13 @@ impl SessionControl for Session {
     fn update(&self, request: UpdateRequest) -> Result<(), Error> {
         let mut shared = self.shared.lock();
         shared.settlements.add(&request.inputs);
-        shared.pending.push(request);
+        shared.updates.add(request);
         Ok(())
     }
 
     fn names(self: Arc<Self>, done: Done<Result<Vec<Name>, Error>>) {
         self.ask(
-            Kind::Task,
+            Kind::Question,
             Box::new(move |isolate| {
                 let names = |isolate: &mut Box<SessionIsolate>| {
                     let unread = "the names of the session cannot be read; reset it";
@@ -107,7 +105,7 @@ impl SessionControl for Session {
         {
             let mut shared = self.shared.lock();
             self.closed.store(true, Ordering::Release);
-            shared.closers.push(done);
+            shared.machine.close(done);
         }
         let is_runtimes = self.resources.registry.is_closed();
         let error = if is_runtimes { (TERMINATED, registry::CLOSED) } else { CLOSED };
@@ -115,7 +113,7 @@ impl SessionControl for Session {
     }
 
     fn abandon(self: Arc<Self>) {
-        self.shared.lock().abandoned = true;
+        self.shared.lock().machine.abandon();
         self.free_when_idle();
     }
 }
@@ -135,10 +133,11 @@ impl Session {
         ended: Option<String>,
     ) -> Result<Arc<dyn RunControl>, Error> {
         self.resources.ensure_threads()?;
-        let run = self.make(Work::Cell(work), Kind::Cell, options);
+        let number = self.shared.lock().machine.number();
+        let run = self.make(number, Work::Cell(work), Kind::Cell, options);
         match ended {
             Some(reason) => run.end(Reason::of_caller(Some(&reason))),
-            None => self.queue(&run),
+            None => self.queue(&run, Kind::Cell),
         }
         Ok(run)
     }
@@ -148,34 +147,34 @@ impl Session {
         if let Err(error) = self.resources.ensure_threads() {
             return task(Err(error));
         }
-        let run = self.make(Work::Task(task), kind, Options::default());
-        self.queue(&run);
+        let number = self.shared.lock().machine.number();
+        let run = self.make(number, Work::Task(task), kind, Options::default());
+        self.queue(&run, kind);
     }
 
     /// A second session with the state of this one, whose isolate that is.
     fn copy(&self, isolate: &mut Option<Box<SessionIsolate>>, outside: Outside) -> Forked {
         // Before the inbox: one that ends meanwhile is in both.
         let under_way = self.host.repeatable();
-        let (inbox, mut state, stay) = {
+        let (mut state, stay) = {
             let shared = self.shared.lock();
             if self.is_closed() {
                 return Err(closed());
             }
             let state = Shared {
-                pending: shared.pending.clone(),
-                applied: shared.applied.clone(),
+                machine: shared.machine.copy(Inbound::copy),
+                isolate: None,
+                lost: shared.lost,
+                updates: shared.updates.clone(),
                 settlements: shared.settlements.copy(),
                 cells: shared.cells,
-                lost: shared.lost,
-                ..Shared::default()
             };
-            (shared.inbox.iter().map(Inbound::copy).collect(), state, self.stay.lock().clone())
+            (state, self.stay.lock().clone())
         };
-        state.inbox = inbox;
         let mut place = None;
         if let Some(isolate) = isolate {
             let repeated = under_way.iter().map(|again| again.promise);
-            let settled = state.inbox.iter().filter_map(Inbound::settles);
+            let settled = state.machine.inbox().filter_map(Inbound::settles);
             let answered: Vec<u32> = settled.chain(repeated).collect();
             let waiting = isolate.unanswered(&answered);
             if waiting > 0 {

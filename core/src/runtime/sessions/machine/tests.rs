@@ -1,0 +1,882 @@
+//! Every order of events in sessions of a few runs, each state once.
+//!
+//! The world is a place without threads: an isolate here or in a worker, whose cells may interleave or not. It carries
+//! out the actions of the machine as the places do, and knows besides in which order runs and calls came, which runs have
+//! ended, and which calls have been answered.
+
+use std::{
+    collections::{BTreeMap, BTreeSet, HashSet, VecDeque},
+    hash::{BuildHasher, BuildHasherDefault, DefaultHasher, Hash},
+    iter,
+    rc::Rc,
+};
+
+use super::{Effect, Ends, Kind, Left, Machine, Message, Parts, Resting, Turn, Undone};
+use crate::{data::cell::SessionState, isolate::session::Addressee};
+
+#[derive(Clone, Hash)]
+struct Modelled;
+
+impl Parts for Modelled {
+    type Run = u32;
+    type Message = Told;
+    type Closer = u32;
+}
+
+/// A message of the host.
+#[derive(Clone, Debug, Hash, PartialEq, Eq)]
+enum Told {
+    /// A call of a function that is of this cell, or of none that is in flight.
+    Call(u32, u32),
+    /// An answer that this cell awaits.
+    Answer(u32),
+}
+
+impl Message for Told {
+    fn call(&self) -> Option<u32> {
+        match self {
+            Self::Call(call, _) => Some(*call),
+            Self::Answer(_) => None,
+        }
+    }
+}
+
+#[derive(Clone, Copy, Debug, Hash, PartialEq, Eq)]
+enum Phase {
+    Queued,
+    /// Has its turn, and has not begun.
+    Granted,
+    Computes,
+    /// Waits for the host.
+    Waits,
+}
+
+#[derive(Clone, Debug, Hash)]
+struct Run {
+    kind: Kind,
+    phase: Phase,
+    /// Whether somebody has asked it to end.
+    is_asked: bool,
+    /// Whether it waits for an answer of the host.
+    awaits: bool,
+    is_stalled: bool,
+}
+
+/// The cells in an isolate at rest.
+#[derive(Clone, Debug, Default, Hash)]
+struct Isolate {
+    begun: BTreeSet<u32>,
+    wanted: Option<u32>,
+    can_resume: bool,
+}
+
+impl Resting<Told> for Isolate {
+    fn addressee(&self, message: &Told) -> Addressee {
+        let (Told::Call(_, number) | Told::Answer(number)) = message;
+        if self.begun.contains(number) {
+            Addressee::Cell(*number)
+        } else if matches!(message, Told::Answer(_)) {
+            Addressee::Any
+        } else {
+            Addressee::Nobody
+        }
+    }
+
+    fn wanted(&self) -> Option<u32> {
+        self.wanted
+    }
+
+    fn can_resume(&self) -> bool {
+        self.wanted.is_some() || self.can_resume
+    }
+}
+
+/// One that came and has no turn yet.
+#[derive(Clone, Copy, Debug, Hash, PartialEq, Eq)]
+enum Came {
+    Run(u32),
+    Call(u32),
+}
+
+impl Came {
+    fn call(self) -> Option<u32> {
+        match self {
+            Self::Call(call) => Some(call),
+            Self::Run(_) => None,
+        }
+    }
+}
+
+#[derive(Clone, Hash)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a fact of its own")]
+struct World {
+    machine: Machine<Modelled>,
+    is_here: bool,
+    interleaves: bool,
+    /// How many more requests come, and of which kinds beside cells.
+    budget: u32,
+    kinds: &'static [Kind],
+    runs: BTreeMap<u32, Run>,
+    isolate: Isolate,
+    /// All that came, in order, until it gets its turn, is handed to a cell, or ends.
+    came: VecDeque<Came>,
+    /// The cell that each call is in, unless it waits; zero for none yet. Calls that have been answered are not there.
+    calls: BTreeMap<u32, u32>,
+    last_call: u32,
+    /// The cell that computes in the worker.
+    in_worker: Option<u32>,
+    /// Whether the worker has frames that it has not answered, with which it goes on by itself.
+    has_frames: bool,
+    /// Whether the worker is asked to park; whether it has parked for that, and cells could go on.
+    is_asked_to_park: bool,
+    has_parked_early: bool,
+    /// Calls that the worker has not placed yet, and those that it has and that wait for their turn.
+    unplaced: BTreeSet<u32>,
+    with_worker: BTreeSet<u32>,
+    is_closed: bool,
+    closers: u32,
+    is_freed: bool,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Event {
+    Add(Kind),
+    /// A call of a function of that cell.
+    Call(u32),
+    Reset,
+    Close,
+    /// Nobody has a handle any more.
+    Abandon,
+    Terminate(u32),
+    Begin(u32),
+    /// A cell waits for the host, for an answer or not. A job of that cell waits in the engine.
+    Wait {
+        run: u32,
+        awaits: bool,
+        wanted: Option<u32>,
+    },
+    Answer(u32),
+    /// A call settles in the cell that it is in.
+    Settle(u32),
+    End(u32, Effect, Undoes),
+    /// The worker has a cell compute.
+    Turn(u32),
+    /// No cell computes in the worker.
+    Park,
+    /// The worker has placed a call in a cell, or in none.
+    Placed(u32, u32),
+    /// The worker is lost while none of its runs has the turn.
+    Lose,
+}
+
+/// The other cells in flight that are undone with a cell.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Undoes {
+    None,
+    All,
+    /// None, and the calls that the cell has come too late for it.
+    Late,
+}
+
+const KEPT: Effect = Effect::Back(SessionState::Kept);
+const ROLLED_BACK: Effect = Effect::Back(SessionState::RolledBack);
+const RESET: Effect = Effect::Back(SessionState::Reset);
+
+impl World {
+    fn new(is_here: bool, interleaves: bool, budget: u32, kinds: &'static [Kind]) -> Self {
+        Self {
+            machine: Machine::new(interleaves),
+            is_here,
+            interleaves,
+            budget,
+            kinds,
+            runs: BTreeMap::new(),
+            isolate: Isolate::default(),
+            came: VecDeque::new(),
+            calls: BTreeMap::new(),
+            last_call: 0,
+            in_worker: None,
+            has_frames: false,
+            is_asked_to_park: false,
+            has_parked_early: false,
+            unplaced: BTreeSet::new(),
+            with_worker: BTreeSet::new(),
+            is_closed: false,
+            closers: 0,
+            is_freed: false,
+        }
+    }
+
+    /// Whether the worker tells which of its cells computes.
+    fn is_told(&self) -> bool {
+        !self.is_here && self.interleaves
+    }
+
+    fn phase(&self, run: u32) -> Option<Phase> {
+        self.runs.get(&run).map(|run| run.phase)
+    }
+
+    fn set_phase(&mut self, run: u32, phase: Phase) {
+        self.runs.get_mut(&run).expect("a run that is not over").phase = phase;
+    }
+
+    fn begun(&self) -> impl Iterator<Item = u32> {
+        self.isolate.begun.iter().copied()
+    }
+
+    /// Whether cells are in flight, or runs begin as soon as they can.
+    fn has_begun(&self) -> bool {
+        let begins = |run: &Run| run.phase == Phase::Granted;
+        !self.isolate.begun.is_empty() || self.runs.values().any(begins)
+    }
+
+    /// All events that can be now.
+    fn events(&self) -> Vec<Event> {
+        let mut events = Vec::new();
+        if self.budget > 0 && !self.is_closed {
+            events.push(Event::Add(Kind::Cell));
+            for kind in self.kinds {
+                match kind {
+                    Kind::Reset => events.push(Event::Reset),
+                    Kind::Held(_) => {
+                        events.push(Event::Call(0));
+                        events.extend(self.begun().last().map(Event::Call));
+                    }
+                    kind => events.push(Event::Add(*kind)),
+                }
+            }
+        }
+        if !self.is_closed {
+            events.extend([Event::Close, Event::Abandon]);
+        }
+        for (&number, run) in &self.runs {
+            if !run.is_asked && run.kind == Kind::Cell {
+                events.push(Event::Terminate(number));
+            }
+            match run.phase {
+                Phase::Granted => events.push(Event::Begin(number)),
+                Phase::Computes if !run.kind.is_cell() => {
+                    events.push(Event::End(number, KEPT, Undoes::None));
+                }
+                Phase::Computes if run.is_asked => {
+                    let others = self.isolate.begun.len() > 1;
+                    events.push(Event::End(number, ROLLED_BACK, Undoes::None));
+                    events.extend(others.then_some(Event::End(number, ROLLED_BACK, Undoes::All)));
+                    events.push(Event::End(number, RESET, Undoes::All));
+                    events.push(Event::End(number, Effect::Lost, Undoes::All));
+                }
+                Phase::Computes => {
+                    events.push(Event::End(number, KEPT, Undoes::None));
+                    if !self.is_told() && self.calls.values().any(|cell| *cell == number) {
+                        events.push(Event::End(number, KEPT, Undoes::Late));
+                    }
+                    events.push(Event::End(number, Effect::Lost, Undoes::All));
+                    if !self.is_told() {
+                        let wait = |awaits, wanted| Event::Wait { run: number, awaits, wanted };
+                        events.push(wait(true, None));
+                        if self.interleaves {
+                            events.push(wait(false, None));
+                            let first = self.begun().next().filter(|first| *first != number);
+                            events.extend(first.map(|first| wait(true, Some(first))));
+                        }
+                    }
+                }
+                Phase::Waits if self.is_told() && run.is_asked => {
+                    events.push(Event::End(number, ROLLED_BACK, Undoes::None));
+                }
+                Phase::Waits if run.awaits || self.is_told() => events.push(Event::Answer(number)),
+                Phase::Queued | Phase::Waits => {}
+            }
+        }
+        let computes = |run: &u32| self.phase(*run) == Some(Phase::Computes);
+        events.extend(
+            self.calls.iter().filter(|(_, run)| computes(run)).map(|it| Event::Settle(*it.0)),
+        );
+        if self.is_told() {
+            if self.in_worker.is_some() {
+                events.push(Event::Park);
+            }
+            if self.in_worker.is_some() || self.has_frames {
+                let others = self.begun().filter(|begun| Some(*begun) != self.in_worker);
+                events.extend(others.map(Event::Turn));
+            }
+            for &call in &self.unplaced {
+                events.push(Event::Placed(call, 0));
+                events.extend(self.begun().last().map(|cell| Event::Placed(call, cell)));
+            }
+            let is_over = |cell: &u32| *cell != 0 && !self.runs.contains_key(cell);
+            let late = self.calls.iter().filter(|(_, cell)| is_over(cell));
+            events.extend(late.map(|(call, _)| Event::Placed(*call, 0)));
+            if self.in_worker.is_none() && !self.isolate.begun.is_empty() {
+                events.push(Event::Lose);
+            }
+        }
+        events
+    }
+
+    fn step(&mut self, event: Event) {
+        match event {
+            Event::Add(kind) => {
+                self.budget -= 1;
+                self.add(kind);
+            }
+            Event::Call(cell) => self.call(cell),
+            Event::Reset => {
+                self.budget -= 1;
+                self.end_all(true);
+                if self.is_here {
+                    self.add(Kind::Reset);
+                }
+            }
+            Event::Close => {
+                self.is_closed = true;
+                self.closers += 1;
+                self.machine.close(1);
+                self.end_all(false);
+            }
+            Event::Abandon => {
+                self.is_closed = true;
+                self.machine.abandon();
+            }
+            Event::Terminate(run) => self.terminate(run),
+            Event::Begin(run) => self.begin(run),
+            Event::Wait { run, awaits, wanted } => self.wait(run, awaits, wanted),
+            Event::Answer(run) => self.answer(run),
+            Event::Settle(call) => {
+                assert!(self.machine.settle(call), "the host has no outcome of call {call}");
+                self.calls.remove(&call);
+                assert!(!self.machine.settle(call), "the host has the outcome of call {call}");
+            }
+            Event::End(run, effect, undoes) => self.end(run, effect, undoes),
+            Event::Turn(run) => {
+                self.compute_in_worker(Some(run));
+                self.machine.turn(run);
+            }
+            Event::Park => {
+                self.compute_in_worker(None);
+                self.has_parked_early = std::mem::take(&mut self.is_asked_to_park);
+                self.machine.parked();
+            }
+            Event::Placed(call, cell) => {
+                let is_late = !self.unplaced.remove(&call);
+                self.machine.placed(call, cell).expect("a call that the worker had");
+                if cell != 0 {
+                    self.hand(call, cell);
+                } else {
+                    self.with_worker.insert(call);
+                    if is_late {
+                        self.put_back([call]);
+                    }
+                }
+            }
+            Event::Lose => self.lose(),
+        }
+        self.go_on();
+        self.check();
+    }
+
+    fn add(&mut self, kind: Kind) {
+        let number = self.machine.number();
+        self.machine.push(number, kind, number);
+        self.came.push_back(Came::Run(number));
+        self.know(number, kind, Phase::Queued);
+    }
+
+    fn know(&mut self, number: u32, kind: Kind, phase: Phase) {
+        let run = Run { kind, phase, is_asked: false, awaits: false, is_stalled: false };
+        assert!(self.runs.insert(number, run).is_none(), "two runs have the number {number}");
+    }
+
+    fn call(&mut self, cell: u32) {
+        self.budget -= 1;
+        self.last_call += 1;
+        let call = self.last_call;
+        self.calls.insert(call, 0);
+        self.came.push_back(Came::Call(call));
+        let message = Told::Call(call, cell);
+        if self.is_told() && !self.isolate.begun.is_empty() {
+            self.machine.sent(call);
+            self.unplaced.insert(call);
+            self.wake_worker();
+        } else if self.is_here && self.interleaves {
+            self.machine.keep_new(message);
+        } else {
+            self.keep(message);
+        }
+    }
+
+    /// Keeps a message for the run that has the turn, or for the next one.
+    fn keep(&mut self, message: Told) {
+        let current = self.machine.current().copied();
+        let listens = |run: &u32| {
+            let run = &self.runs[run];
+            run.kind.is_cell()
+                && !run.is_asked
+                && matches!(run.phase, Phase::Computes | Phase::Waits)
+        };
+        let current = current.filter(|run| !self.interleaves && listens(run));
+        if self.machine.keep(message, current.is_some())
+            && let Some(run) = current
+        {
+            self.hand_over(run);
+        }
+    }
+
+    /// Hands a cell that waits all calls that wait.
+    fn hand_over(&mut self, run: u32) {
+        let waits = self.phase(run) == Some(Phase::Waits) && !self.runs[&run].is_asked;
+        let mut handed = VecDeque::new();
+        let has = self.machine.hand_over(run, |_, messages| {
+            if !waits {
+                return Err(messages);
+            }
+            handed = messages;
+            Ok(())
+        });
+        if has {
+            let waiting: Vec<u32> = self.came.iter().filter_map(|came| came.call()).collect();
+            // The worker hands those over that it has.
+            let waiting = waiting.into_iter().filter(|call| !self.with_worker.contains(call));
+            let (waiting, calls): (Vec<u32>, Vec<u32>) =
+                (waiting.collect(), handed.iter().filter_map(Told::call).collect());
+            assert_eq!(calls, waiting, "a cell is handed all calls that wait, in their order");
+            for call in handed.iter().filter_map(Told::call) {
+                self.hand(call, run);
+            }
+            self.set_phase(run, Phase::Computes);
+        }
+    }
+
+    /// A cell has a call.
+    fn hand(&mut self, call: u32, cell: u32) {
+        self.came.retain(|came| *came != Came::Call(call));
+        self.with_worker.remove(&call);
+        if let Some(place) = self.calls.get_mut(&call) {
+            *place = cell;
+        }
+    }
+
+    /// Calls that a cell had, and was not handed, are the first that wait.
+    fn put_back(&mut self, calls: impl IntoIterator<Item = u32, IntoIter: DoubleEndedIterator>) {
+        for call in calls.into_iter().rev() {
+            self.came.push_front(Came::Call(call));
+            self.calls.insert(call, 0);
+        }
+    }
+
+    fn terminate(&mut self, run: u32) {
+        self.runs.get_mut(&run).expect("a run that is not over").is_asked = true;
+        match self.phase(run) {
+            Some(Phase::Queued | Phase::Granted) => self.leave(run, Left::of(Effect::Untouched)),
+            Some(Phase::Waits) if self.is_told() => self.has_frames = true,
+            Some(Phase::Waits) if self.interleaves => {
+                self.machine.call(run, true);
+                let other = self.machine.computes_beside(run).copied();
+                if let Some(other) = other.and_then(|other| self.runs.get_mut(&other)) {
+                    assert_eq!(other.phase, Phase::Computes, "one that has not begun is not ended");
+                    other.is_asked = true;
+                }
+            }
+            Some(Phase::Waits) => self.set_phase(run, Phase::Computes),
+            Some(Phase::Computes) | None => {}
+        }
+    }
+
+    fn begin(&mut self, run: u32) {
+        let kind = self.runs[&run].kind;
+        self.set_phase(run, Phase::Computes);
+        if kind == Kind::Fork || kind == Kind::Reset {
+            assert!(self.isolate.begun.is_empty(), "cells in flight: no copy and no reset");
+        }
+        if self.is_here && !kind.is_cell() {
+            return;
+        }
+        self.machine.begin(run);
+        if self.is_here {
+            self.machine.dispatch(Some(&self.isolate));
+        }
+        drop(self.machine.take_inbox());
+        if !kind.is_cell() {
+            self.has_parked_early = false;
+            if self.interleaves {
+                self.machine.ask(run);
+            }
+            return;
+        }
+        self.isolate.begun.insert(run);
+        if self.is_told() {
+            self.compute_in_worker(Some(run));
+            if !self.machine.is_current(run) {
+                self.machine.turn(run);
+            }
+        }
+    }
+
+    fn wait(&mut self, run: u32, awaits: bool, wanted: Option<u32>) {
+        self.isolate.wanted = wanted;
+        self.runs.get_mut(&run).expect("a run that is not over").awaits = awaits;
+        self.set_phase(run, Phase::Waits);
+        self.look_at_answers();
+        if self.interleaves {
+            let is_stalled = !self.isolate.can_resume();
+            self.runs.get_mut(&run).expect("a run that is not over").is_stalled = is_stalled;
+            assert!(self.machine.rest(run, is_stalled), "it has the isolate");
+        } else {
+            self.hand_over(run);
+        }
+    }
+
+    /// Finds out whether a cell in flight awaits an answer.
+    fn look_at_answers(&mut self) {
+        let awaits = |run: &u32| self.runs.get(run).is_some_and(|run| run.awaits);
+        self.isolate.can_resume = self.isolate.begun.iter().any(awaits);
+    }
+
+    fn answer(&mut self, run: u32) {
+        self.runs.get_mut(&run).expect("a run that is not over").awaits = false;
+        if self.is_told() {
+            self.wake_worker();
+        } else if self.interleaves {
+            self.machine.keep_new(Told::Answer(run));
+        } else if self.machine.has_messages() {
+            self.keep(Told::Answer(run));
+        } else {
+            self.set_phase(run, Phase::Computes);
+        }
+    }
+
+    /// The worker has a frame, and goes on if it has parked.
+    fn wake_worker(&mut self) {
+        self.has_frames |= self.in_worker.is_none();
+        if self.machine.current().is_none() && self.machine.go_on().is_some() {
+            self.compute_in_worker(self.machine.current().copied());
+        }
+    }
+
+    fn compute_in_worker(&mut self, run: Option<u32>) {
+        self.has_frames = false;
+        self.has_parked_early = false;
+        let phase = |begun| if Some(begun) == run { Phase::Computes } else { Phase::Waits };
+        for begun in self.isolate.begun.clone() {
+            self.set_phase(begun, phase(begun));
+        }
+        self.in_worker = run;
+    }
+
+    fn end(&mut self, run: u32, effect: Effect, undoes: Undoes) {
+        let others: Vec<u32> = self.begun().filter(|other| *other != run).collect();
+        let undone = if undoes == Undoes::All { others } else { Vec::new() };
+        let is_cell = self.runs[&run].kind.is_cell();
+        let mut left = Left::of(effect);
+        if effect != KEPT {
+            left.again.push(Told::Answer(0));
+        }
+        if undoes == Undoes::Late {
+            let late = self.calls.iter().filter(|(_, cell)| **cell == run).map(|(call, _)| *call);
+            let late: Vec<u32> = late.collect();
+            if self.is_here {
+                left.inbox = late.iter().map(|call| Told::Call(*call, 0)).collect();
+            } else {
+                self.with_worker.extend(&late);
+                left.late.clone_from(&late);
+            }
+            self.put_back(late);
+        }
+        if effect == Effect::Lost {
+            self.lose_worker();
+        }
+        if !self.is_told() || !is_cell || effect == Effect::Lost {
+            left.undone.clone_from(&undone);
+            return self.leave(run, left);
+        }
+        // The worker tells of all that are over.
+        left.undone.clone_from(&undone);
+        self.forget(run);
+        let is_over = |number: &u32| *number == run || undone.contains(number);
+        let mut computes = self.in_worker.filter(|number| !is_over(number));
+        let (all, former) = self.machine.over(run, left);
+        if former.is_some() {
+            computes = self.machine.go_on().copied();
+        }
+        self.take(run, &undone, effect, all);
+        self.compute_in_worker(computes);
+        assert!(self.machine.free().is_none(), "everything is freed while cells are ended");
+        self.machine.has_ended();
+    }
+
+    fn lose_worker(&mut self) {
+        self.in_worker = None;
+        self.has_frames = false;
+        self.is_asked_to_park = false;
+        self.has_parked_early = false;
+    }
+
+    fn lose(&mut self) {
+        let computes = |run: &u32| self.phase(*run) == Some(Phase::Computes);
+        let current = self.machine.current().copied().filter(computes);
+        let last = self.machine.begun().next_back().copied();
+        let run = current.or(last).expect("cells are in flight");
+        self.lose_worker();
+        let (asked, lost) = self.machine.lose_isolate();
+        self.reject(lost);
+        for question in asked.into_iter().filter(|question| *question != run) {
+            self.leave(question, Left::of(RESET));
+        }
+        self.leave(run, Left::of(Effect::Lost));
+    }
+
+    /// A run is over.
+    fn leave(&mut self, number: u32, left: Left<Told>) {
+        let (effect, undone) = (left.effect, left.undone.clone());
+        self.forget(number);
+        let all = self.machine.leave(number, left);
+        self.take(number, &undone, effect, all);
+        self.go_on();
+    }
+
+    /// Ends all that ends with a run.
+    fn take(&mut self, number: u32, undone: &[u32], effect: Effect, all: Undone<Modelled>) {
+        let Undone { calls, lost, runs, asked } = all;
+        self.reject(calls);
+        self.reject(lost);
+        for (other, calls) in runs {
+            let is_undone = effect.is_reset() || undone.contains(&other);
+            assert!(is_undone, "{other} ends with {number}, and was not undone");
+            assert!(self.isolate.begun.contains(&other), "{other} is undone, and had not begun");
+            self.forget(other);
+            self.reject(calls);
+        }
+        for other in undone {
+            assert!(!self.runs.contains_key(other), "{other} was undone and goes on");
+        }
+        if effect == Effect::Lost {
+            assert!(self.isolate.begun.is_empty(), "a cell outlives its isolate");
+        }
+        for question in asked {
+            self.leave(question, Left::of(RESET));
+        }
+    }
+
+    /// A run has ended, which it does once.
+    fn forget(&mut self, number: u32) {
+        assert!(self.runs.remove(&number).is_some(), "run {number} ends twice");
+        self.isolate.begun.remove(&number);
+        self.isolate.wanted.take_if(|wanted| *wanted == number);
+        self.came.retain(|came| *came != Came::Run(number));
+        self.look_at_answers();
+    }
+
+    /// The host has an outcome of these calls, one of each.
+    fn reject(&mut self, calls: Vec<u32>) {
+        for call in calls {
+            assert!(self.calls.remove(&call).is_some(), "call {call} is answered twice");
+            self.came.retain(|came| *came != Came::Call(call));
+            self.unplaced.remove(&call);
+            self.with_worker.remove(&call);
+        }
+    }
+
+    fn end_all(&mut self, is_reset: bool) {
+        let Ends { runs, calls } = self.machine.end_all(is_reset);
+        let ended: BTreeSet<u32> = runs.into_iter().collect();
+        let stays = |run: &Run| is_reset && run.kind == Kind::Reset;
+        let all = self.runs.iter().filter(|(_, run)| !stays(run)).map(|(number, _)| *number);
+        assert_eq!(ended, all.collect(), "a reset and a close end all runs");
+        if !self.is_here {
+            self.machine.give_up();
+            self.lose_worker();
+        }
+        self.reject(calls);
+        for number in ended {
+            if self.is_here {
+                if self.runs.get(&number).is_some_and(|run| !run.is_asked) {
+                    self.terminate(number);
+                }
+            } else {
+                let is_begun = matches!(self.phase(number), Some(Phase::Computes | Phase::Waits));
+                let effect = if is_begun { Effect::Lost } else { Effect::Untouched };
+                self.isolate.begun.clear();
+                self.leave(number, Left::of(effect));
+            }
+            assert!(self.machine.free().is_none(), "everything is freed while runs are ended");
+        }
+        self.machine.has_ended();
+    }
+
+    /// Gives the next run its turn.
+    fn go_on(&mut self) {
+        let turn = if self.is_here {
+            let (turn, resumable) = self.machine.next_of(Some(&self.isolate));
+            for run in resumable {
+                self.runs.get_mut(&run).expect("a run that is not over").is_stalled = false;
+            }
+            turn
+        } else {
+            self.machine.next()
+        };
+        match turn {
+            Some(Turn::Run(number)) => match self.phase(number) {
+                Some(Phase::Queued) => self.grant(Came::Run(number), number),
+                Some(Phase::Waits) => {
+                    let (own, _) = self.machine.resume(number);
+                    for call in own.iter().filter_map(Told::call) {
+                        self.hand(call, number);
+                    }
+                    self.isolate.wanted = None;
+                    self.check_alone(number);
+                    self.set_phase(number, Phase::Computes);
+                }
+                other => panic!("run {number} has a turn while it is {other:?}"),
+            },
+            Some(Turn::Call(call, message)) => {
+                assert_eq!(message.is_none(), self.with_worker.contains(&call));
+                let number = self.machine.number();
+                self.machine.hold(number, call, number);
+                self.know(number, Kind::Held(call), Phase::Queued);
+                self.grant(Came::Call(call), number);
+                self.hand(call, number);
+            }
+            None if !self.is_told() => {}
+            None if self.machine.offers() => {
+                self.is_asked_to_park = true;
+            }
+            None if self.machine.parked_for_nothing() => self.wake_worker(),
+            None => {}
+        }
+        if let Some(freed) = self.machine.free() {
+            self.reject(freed.calls);
+            assert!(self.runs.is_empty() && self.calls.is_empty(), "freed before the end");
+            assert_eq!(freed.is_first, !self.is_freed, "everything is freed once");
+            self.is_freed = true;
+            self.closers -= u32::try_from(freed.closers.len()).expect("few closers");
+        }
+    }
+
+    /// A run gets its first turn, in the order in which all came.
+    fn grant(&mut self, came: Came, number: u32) {
+        let has_begun = self.has_begun();
+        // One that was set aside comes before calls that a cell gives back.
+        let is_aside = self.runs[&number].kind == Kind::Fork;
+        for earlier in self.came.iter().take_while(|earlier| **earlier != came) {
+            let may_pass = match earlier {
+                Came::Run(run) => has_begun && self.runs[run].kind == Kind::Fork,
+                // A cell in flight has it, and finds it in its next turn.
+                Came::Call(_) => is_aside || (self.is_here && self.interleaves && has_begun),
+            };
+            assert!(may_pass, "{came:?} has its turn before {earlier:?}");
+        }
+        self.came.retain(|waiting| *waiting != came);
+        self.check_alone(number);
+        self.set_phase(number, Phase::Granted);
+    }
+
+    /// Nothing else computes, nor is about to.
+    fn check_alone(&self, number: u32) {
+        for (other, run) in &self.runs {
+            let computes = match run.phase {
+                Phase::Computes => !self.is_told() || run.kind.is_cell(),
+                Phase::Granted => !self.is_told(),
+                Phase::Waits => !self.interleaves,
+                Phase::Queued => false,
+            };
+            assert!(*other == number || !computes, "{other} and {number} compute");
+        }
+    }
+
+    /// Nobody waits for a turn that nobody has.
+    fn check(&self) {
+        if self.machine.current().is_some() {
+            return;
+        }
+        let has_begun = self.has_begun();
+        for came in &self.came {
+            match came {
+                Came::Run(run) => match self.runs[run].kind {
+                    Kind::Fork if has_begun => {}
+                    Kind::Reset if has_begun => break,
+                    kind => panic!("{kind:?} waits, and nobody has the turn"),
+                },
+                // The worker tells first where it is.
+                Came::Call(call) if self.unplaced.contains(call) => break,
+                Came::Call(call) => panic!("call {call} waits, and nobody has the turn"),
+            }
+        }
+        assert!(!self.has_parked_early || !has_begun, "the worker has parked for nothing");
+        if self.is_closed && self.runs.is_empty() && self.unplaced.is_empty() {
+            assert!(self.is_freed && self.closers == 0, "closed, and somebody waits for the end");
+            assert!(self.calls.is_empty(), "closed, and a call has no answer");
+        }
+        if self.is_told() {
+            return;
+        }
+        for begun in self.begun() {
+            let run = &self.runs[&begun];
+            assert!(!run.is_asked, "{begun} is to end, and gets no turn");
+            let knows = self.isolate.can_resume() || run.is_stalled;
+            assert!(knows, "nothing resumes {begun}, which does not know that it is stalled");
+        }
+    }
+}
+
+/// The events that led to a state, the last one first.
+struct Trace {
+    event: Event,
+    before: Option<Rc<Trace>>,
+}
+
+/// Prints the events of a step that fails.
+struct Step<'a>(&'a Trace);
+
+impl Drop for Step<'_> {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            let events = iter::successors(Some(self.0), |trace| trace.before.as_deref());
+            let events: Vec<Event> = events.map(|trace| trace.event).collect();
+            eprintln!("after {:?}", events.iter().rev().collect::<Vec<_>>());
+        }
+    }
+}
+
+/// Takes every step from every state, each state once; returns how many states there are.
+fn walk(is_here: bool, interleaves: bool, budget: u32, kinds: &'static [Kind]) -> usize {
+    let hasher = BuildHasherDefault::<DefaultHasher>::default();
+    let first = World::new(is_here, interleaves, budget, kinds);
+    let mut seen = HashSet::from([hasher.hash_one(&first)]);
+    let mut open = VecDeque::from([(first, None)]);
+    // The states that need the fewest events come first, and so does the shortest failure.
+    while let Some((world, before)) = open.pop_front() {
+        for event in world.events() {
+            let trace = Rc::new(Trace { event, before: before.clone() });
+            let step = Step(&trace);
+            let mut next = world.clone();
+            next.step(event);
+            drop(step);
+            if seen.insert(hasher.hash_one(&next)) {
+                open.push_back((next, Some(trace)));
+            }
+        }
+    }
+    println!("{} states", seen.len());
+    seen.len()
+}
+
+/// All kinds of runs beside cells.
+const ALL: &[Kind] = &[Kind::Held(0), Kind::Question, Kind::Fork, Kind::Reset];
+
+#[test]
+fn every_order_of_queued_runs() {
+    for is_here in [true, false] {
+        assert!(walk(is_here, false, 4, ALL) > 30_000);
+    }
+}
+
+#[test]
+fn every_order_of_interleaved_cells_here() {
+    assert!(walk(true, true, 3, ALL) > 10_000);
+}
+
+#[test]
+fn every_order_of_interleaved_cells_in_a_worker() {
+    assert!(walk(false, true, 3, ALL) > 10_000);
+    assert!(walk(false, true, 4, &[]) > 1_000);
+}

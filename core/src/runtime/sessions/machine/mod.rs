@@ -173,6 +173,8 @@ pub(crate) struct Machine<P: Parts> {
     /// How many threads end all runs at the moment. Nobody gets a turn meanwhile, and the host hears of those ends before
     /// that of the session.
     ending: usize,
+    /// Whether a run or a call came while nobody got a turn.
+    was_held_back: bool,
     closers: Vec<P::Closer>,
 }
 
@@ -237,6 +239,7 @@ impl<P: Parts> Machine<P> {
             refuses_calls: false,
             life: Life::Open,
             ending: 0,
+            was_held_back: false,
             closers: Vec::new(),
         }
     }
@@ -308,6 +311,7 @@ impl<P: Parts> Machine<P> {
     pub(crate) fn push(&mut self, number: u32, kind: Kind, run: P::Run) {
         self.add(number, kind, run, Stage::Queued);
         self.queue.push(Entry::Run(number));
+        self.was_held_back |= self.ending > 0;
     }
 
     /// The run of a call that has the turn.
@@ -426,6 +430,7 @@ impl<P: Parts> Machine<P> {
     fn note_waiting(&mut self, call: u32) {
         self.calls.place(call, Placed::Waiting);
         self.queue.push(Entry::Call(call));
+        self.was_held_back |= self.ending > 0;
     }
 
     /// Whether a message for the run that has the turn would overtake calls that wait.

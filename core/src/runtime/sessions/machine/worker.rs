@@ -90,6 +90,11 @@ impl<P: Parts> Machine<P> {
         offers
     }
 
+    /// As [`Machine::offers`], for those that came while nobody got a turn: each of the others has offered already.
+    pub(crate) fn offers_to_held_back(&mut self) -> bool {
+        mem::take(&mut self.was_held_back) && self.offers()
+    }
+
     /// Whether the first one in the queue can begin as soon as the worker parks.
     fn has_next(&self) -> bool {
         let can_begin = |entry: Entry| match entry {

@@ -321,8 +321,7 @@ impl Session {
             if self.request.interleave && !run.is_cell() {
                 shared.machine.ask(run.in_session());
             }
-            // Others may wait behind it.
-            if shared.machine.offers() {
+            if shared.machine.offers_to_held_back() {
                 worker.link.send(ToWorker::Yield.into_frame());
             }
             worker

@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import http.server
 import os
 import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from typing import Any
 
 import pytest
 from isolane.kit import Kit, Proxy
-from playwright.async_api import async_playwright
+from playwright.async_api import Page, async_playwright
 from playwright.sync_api import Browser, sync_playwright
 
 import isolation
@@ -142,6 +143,15 @@ def with_browser(act: Callable[[Browser], None]) -> None:
             browser.close()
 
     in_thread(run)
+
+
+@contextlib.asynccontextmanager
+async def asynchronous_page() -> AsyncIterator[Page]:
+    """A page of asynchronous Playwright, in a browser of its own."""
+    async with async_playwright() as playwright:
+        browser = await playwright.chromium.launch(executable_path=CHROMIUM)
+        yield await browser.new_page()
+        await browser.close()
 
 
 @needs_chromium
@@ -470,9 +480,7 @@ def test_a_run_that_is_cancelled_leaves_an_asynchronous_page(
     """The commands would take an hour by themselves."""
 
     async def main() -> None:
-        async with async_playwright() as playwright:
-            browser = await playwright.chromium.launch(executable_path=CHROMIUM)
-            page = await browser.new_page()
+        async with asynchronous_page() as page:
             begun = asyncio.Event()
             await page.expose_function("begun", begun.set)
             calls = [
@@ -511,7 +519,6 @@ def test_a_run_that_is_cancelled_leaves_an_asynchronous_page(
             answer = await page.goto(url(server))
             assert answer is not None
             assert answer.status == 200
-            await browser.close()
 
     asyncio.run(main())
 
@@ -521,26 +528,25 @@ def test_the_navigation_of_the_host_after_the_end_of_a_run_arrives(
     server: Any, options: dict[str, Any]
 ) -> None:
     async def main() -> None:
-        async with async_playwright() as playwright:
-            browser = await playwright.chromium.launch(executable_path=CHROMIUM)
-            page = await browser.new_page()
-            async with Kit(browser={"page": page, "timeout_ms": 3_600_000}, **options) as kit:
-                for path in (*(f"/{number}" for number in range(24)), "/slow"):
-                    run = kit.run_tool(f"await browser.navigate('{url(server, '/silent')}')")
-                    task = asyncio.ensure_future(run)
-                    await asyncio.to_thread(server.is_asked.wait)
-                    server.is_asked.clear()
-                    if len(path) % 2 == 0:
-                        run.terminate()
-                    else:
-                        task.cancel()
-                    await asyncio.wait([task])
-                    answer = await page.goto(url(server, path), timeout=60_000)
-                    assert answer is not None
-                    assert answer.status == 200
-                    text = await kit.run_tool("return await browser.extractText('p')")
-                    assert (text.result, page.url) == ("one", url(server, path)), text.error
-            await browser.close()
+        async with (
+            asynchronous_page() as page,
+            Kit(browser={"page": page, "timeout_ms": 3_600_000}, **options) as kit,
+        ):
+            for path in (*(f"/{number}" for number in range(24)), "/slow"):
+                run = kit.run_tool(f"await browser.navigate('{url(server, '/silent')}')")
+                task = asyncio.ensure_future(run)
+                await asyncio.to_thread(server.is_asked.wait)
+                server.is_asked.clear()
+                if len(path) % 2 == 0:
+                    run.terminate()
+                else:
+                    task.cancel()
+                await asyncio.wait([task])
+                answer = await page.goto(url(server, path), timeout=60_000)
+                assert answer is not None
+                assert answer.status == 200
+                text = await kit.run_tool("return await browser.extractText('p')")
+                assert (text.result, page.url) == ("one", url(server, path)), text.error
 
     asyncio.run(main())
 
@@ -608,14 +614,11 @@ def test_pages_of_the_other_kind_say_so(options: dict[str, Any]) -> None:
     source = f"{FAILS} return await fails(browser.extractText())"
 
     async def main() -> None:
-        async with async_playwright() as playwright:
-            browser = await playwright.chromium.launch(executable_path=CHROMIUM)
-            page = await browser.new_page()
+        async with asynchronous_page() as page:
             with Kit(browser=page, **options) as kit:
                 done = await asyncio.to_thread(kit.run_tool_sync, source)
             message = "the page is asynchronous: await run_tool, not run_tool_sync"
             assert done.result == ["BrowserError", message]
-            await browser.close()
 
     asyncio.run(main())
 

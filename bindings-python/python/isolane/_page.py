@@ -1,72 +1,47 @@
-"""The page of a kit, driven with Playwright.
+"""The page of a kit: which thread and which loop does which task, and when a task is given up.
 
 In: the host's page or context, or a function that gives one; tasks of runs. Out: their answers. The
 kit has judged each task before, and bounds and redacts each answer after. Synchronous pages are
 used on the thread that waits for the run, asynchronous ones on the loop of the run's caller. A
-thread that waits for several runs, one within the other, does the tasks of all of them.
+thread that waits for several runs, one within the other, does the tasks of all of them. The
+commands themselves are in `_page_commands`.
 """
 
 from __future__ import annotations
 
 import asyncio
-import collections
-import contextlib
 import functools
 import inspect
 import logging
 import threading
 import time
 import weakref
-from collections.abc import Awaitable, Callable, Generator
-from typing import TYPE_CHECKING, Any, TypeAlias
+from collections.abc import Awaitable, Callable
+from typing import TYPE_CHECKING, Any
 
 from . import _isolane
 from ._bridge import Bridge
+from ._page_commands import (
+    OTHER_THREAD,
+    PERFORM,
+    REST_MS,
+    Answer,
+    GivenUpError,
+    answers,
+    bounded,
+    done,
+    failure,
+    session_of,
+    stop,
+)
 from ._sync import is_driven
 
 if TYPE_CHECKING:
     from ._door import Door
 
-# The kind of an answer, and its fields.
-_Answer: TypeAlias = tuple[str, dict[str, Any]]
-
-# The time between two looks at whether a command of a synchronous page is still awaited.
-_LOOK_S = 0.02
-
-# The longest wait for an answer of a page at rest, on a busy machine, too, milliseconds. One that
-# computes does not answer.
-_REST_MS = 2_000
-
-# Chromium has no answer soon.
-_LATE = object()
-
-# Sessions of Chromium's protocol by their pages, which have nothing of the kind elsewhere. One is
-# there before a page computes: a later one has no answer from a script that never ends.
-_sessions: weakref.WeakKeyDictionary[Any, Any] = weakref.WeakKeyDictionary()
-
-# Attributes of the tasks that are calls of synchronous Playwright, in its releases.
-_MARKS = ("__pw_caller_frame__", "__pw_stack__")
-
 _CELL_ENDED = "the cell ended before the browser was done with its call"
 
-_OTHER_THREAD = "the page is synchronous: use it on the thread of its Playwright"
-
 _log = logging.getLogger("isolane")
-
-# These two functions run in the page.
-
-# Moves the caret of an element to its end. Some kinds of inputs have no selection.
-_TO_END = """(element) => {
-  element.focus?.();
-  const end = typeof element.value === 'string' ? element.value.length : 0;
-  try { element.setSelectionRange?.(end, end) } catch {}
-}"""
-
-# A property of an element as a text, or nothing if it has too many units.
-_READ = """(element, [property, mostUnits]) => {
-  const text = String(element[property] ?? element.textContent ?? '');
-  return text.length > mostUnits ? null : text;
-}"""
 
 
 def kind_of_source(value: Any) -> str | None:
@@ -90,7 +65,7 @@ class _Work:
         self.task: asyncio.Task[None] | None = None
         self.has_begun = False
         # The page on its way to rest: nobody waits for the task any more.
-        self.rest: asyncio.Task[_Answer] | None = None
+        self.rest: asyncio.Task[Answer] | None = None
 
 
 class _Cell:
@@ -107,7 +82,7 @@ class _Cell:
             if self._run.running():
                 return False
             self._settled_at = time.monotonic()
-        return time.monotonic() - self._settled_at >= _REST_MS / 1e3
+        return time.monotonic() - self._settled_at >= REST_MS / 1e3
 
 
 class PageDriver:
@@ -220,7 +195,7 @@ class PageDriver:
             work = _Work(number, kind)
             performing = self._answer(bridge, work, timeout_ms, fields)
             if is_driven(bridge):
-                answer: _Answer = "failed", {"text": "the page was interrupted"}
+                answer: Answer = "failed", {"text": "the page was interrupted"}
                 try:
                     answer = _finish(performing, self.loop)
                 except BaseException:
@@ -265,11 +240,11 @@ class PageDriver:
         return bool(self._door.ask("page.is_awaited", work.number))
 
     async def _serve_later(
-        self, work: _Work, timeout_ms: float, performing: Awaitable[_Answer]
+        self, work: _Work, timeout_ms: float, performing: Awaitable[Answer]
     ) -> None:
         work.has_begun = True
         # The loop may end.
-        answer: _Answer = "failed", {"text": "the page is gone"}
+        answer: Answer = "failed", {"text": "the page is gone"}
         try:
             try:
                 answer = await asyncio.wait_for(performing, timeout_ms / 1e3)
@@ -285,19 +260,19 @@ class PageDriver:
             self._works.discard(work)
             self._send(work.number, answer)
 
-    def _send(self, number: int, answer: _Answer) -> None:
+    def _send(self, number: int, answer: Answer) -> None:
         kind, fields = answer
         self._door.ask("page.answer", number, {"kind": kind, **fields})
 
     async def _answer(
         self, bridge: Bridge, work: _Work, timeout_ms: float, fields: dict[str, Any]
-    ) -> _Answer:
+    ) -> Answer:
         try:
             page = await self._page(bridge)
             if _is_async(page) or self._loop is None:
                 return await self._perform(page, work, timeout_ms, fields)
             why = functools.partial(self._why_ended, work, self._cells.get(bridge))
-            with self._bounded(self._loop, timeout_ms, why) as ends:
+            with bounded(self._loop, timeout_ms, why) as ends:
                 try:
                     answer = await self._perform(page, work, timeout_ms, fields)
                 except asyncio.CancelledError:
@@ -312,35 +287,35 @@ class PageDriver:
         except asyncio.CancelledError:
             raise
         except Exception as raised:
-            return _failure(raised)
+            return failure(raised)
 
     async def _perform(
         self, page: Any, work: _Work, timeout_ms: float, fields: dict[str, Any]
-    ) -> _Answer:
-        work.page, work.session = page, await _session_of(page)
+    ) -> Answer:
+        work.page, work.session = page, await session_of(page)
 
         def check() -> None:
             # Nothing begins for a run that has ended.
             if not self._is_awaited(work):
-                raise _GivenUpError
+                raise GivenUpError
 
         check()
         try:
             if work.kind == "halt":
-                kind, given = await self._stop(work.session)
+                kind, given = await stop(self._loop, work.session)
                 if kind != "stopped":
                     return kind, given
                 return "arrived", {**given, "title": "", "status": 0}
-            perform = _PERFORM[work.kind]
+            perform = PERFORM[work.kind]
             if work.kind in ("click", "type"):
                 fields = {**fields, "check": check}
             return await perform(page, timeout_ms, **fields)
         except Exception as raised:
-            return _failure(raised)
+            return failure(raised)
 
     async def _to_rest_unless_left(
         self, work: _Work, stopping: Awaitable[Any] | None = None
-    ) -> _Answer:
+    ) -> Answer:
         """Brings an asynchronous page to rest, unless the host navigates after the end of the run:
         its navigation is left alone, and the page is judged before code sees it."""
         page = work.page
@@ -364,104 +339,14 @@ class PageDriver:
             rest.cancel()
             page.remove_listener("request", note)
 
-    async def _to_rest(self, work: _Work, stopping: Awaitable[Any] | None = None) -> _Answer:
+    async def _to_rest(self, work: _Work, stopping: Awaitable[Any] | None = None) -> Answer:
         """Brings a page to rest whose task was given up: it answers, and loads nothing."""
         if work.session is None or work.kind in ("halt", "close"):
             return "timeout", {}
         if work.kind == "navigate":
-            return await self._stop(work.session, stopping)
-        await self._answers(work.session)
+            return await stop(self._loop, work.session, stopping)
+        await answers(self._loop, work.session)
         return "timeout", {}
-
-    async def _stop(self, session: Any, stopping: Awaitable[Any] | None = None) -> _Answer:
-        """Stops what a page loads, and says where it is. Playwright itself has no way to stop a
-        navigation, and Chromium lets nobody evaluate while one begins; so this works in Chromium
-        alone. Elsewhere it fails, and the kit leaves the page. `stopping` is an order to stop that
-        was sent before."""
-        if session is None:
-            return "failed", {"text": "the browser cannot stop a page"}
-        if stopping is None:
-            await self._sent(session, "Page.stopLoading")
-        else:
-            with contextlib.suppress(Exception):
-                await asyncio.wait_for(stopping, _REST_MS / 1e3)
-        # A document that is about to be shown is there once the page answers.
-        await self._answers(session)
-        history = await self._sent(session, "Page.getNavigationHistory")
-        if history is None or history is _LATE:
-            return "timeout", {}
-        return "stopped", {"url": history["entries"][history["currentIndex"]]["url"]}
-
-    async def _answers(self, session: Any) -> None:
-        """Has the page answer. A script that never ends is ended. Where that does not help, since
-        scripts begin again and again, or one began before its page could be told anything, the page
-        is left for one of another process."""
-        zero = {"expression": "0"}
-        if await self._sent(session, "Runtime.evaluate", zero) is not _LATE:
-            return
-        # The next one may begin in a moment.
-        later = {"expression": "new Promise((done) => setTimeout(done, 50))", "awaitPromise": True}
-        if (
-            await self._sent(session, "Runtime.terminateExecution") is _LATE
-            or await self._sent(session, "Runtime.evaluate", later) is _LATE
-        ):
-            await self._sent(session, "Page.navigate", {"url": "data:,"})
-            # Before that is there, the next one would be the old process's.
-            await self._sent(session, "Runtime.evaluate", zero)
-            await self._sent(session, "Page.navigate", {"url": "about:blank"})
-
-    async def _sent(self, session: Any, method: str, params: Any = None) -> Any:
-        """The answer of Chromium, or `_LATE` if it has none soon. `None` is an error, such as that
-        of a page that was closed, or of a document that another one follows meanwhile."""
-        try:
-            if self._loop is None:
-                return await asyncio.wait_for(session.send(method, params), _REST_MS / 1e3)
-            with self._bounded(self._loop, _REST_MS) as ends:
-                try:
-                    return session.send(method, params)
-                except asyncio.CancelledError:
-                    if not ends:
-                        raise
-                    return _LATE
-        except asyncio.TimeoutError:
-            return _LATE
-        except Exception:
-            return None
-
-    @contextlib.contextmanager
-    def _bounded(
-        self,
-        loop: asyncio.AbstractEventLoop,
-        timeout_ms: float,
-        why_ended: Callable[[], str | None] = lambda: None,
-    ) -> Generator[list[str]]:
-        """Ends the calls of a synchronous page when their time is over, or nobody awaits the
-        command any more. Gives why. Playwright's loop runs only during such a call, and has it as a
-        task."""
-        ends: list[str] = []
-        others = asyncio.all_tasks(loop)
-        deadline = time.monotonic() + timeout_ms / 1e3
-
-        def look() -> None:
-            looks.append(loop.call_later(_LOOK_S, look))
-            if not ends and time.monotonic() >= deadline:
-                ends.append("its time is over")
-            if not ends and (why := why_ended()) is not None:
-                ends.append(why)
-            if ends:
-                # Again and again: a command may have several calls.
-                new = asyncio.all_tasks(loop) - others
-                # Others belong to events of the page.
-                calls = {task for task in new if any(hasattr(task, mark) for mark in _MARKS)}
-                for task in calls or new:
-                    task.cancel()
-
-        # The last one is to come.
-        looks = collections.deque([loop.call_later(_LOOK_S, look)], maxlen=1)
-        try:
-            yield ends
-        finally:
-            looks.pop().cancel()
 
     async def _page(self, bridge: Bridge) -> Any:
         """The page: that of the host, of a context the newest one. A new one if there is none any
@@ -480,10 +365,10 @@ class PageDriver:
         if not _is_async(found) and not is_driven(bridge):
             raise TypeError("the page is synchronous: call run_tool_sync, not run_tool")
         if self._thread not in (None, threading.get_ident()):
-            raise TypeError(_OTHER_THREAD)
+            raise TypeError(OTHER_THREAD)
         if kind_of_source(found) == "context":
             pages = [page for page in found.pages if not page.is_closed()]
-            return pages[-1] if pages else await _done(found.new_page())
+            return pages[-1] if pages else await done(found.new_page())
         if not found.is_closed():
             return found
         self._found = None
@@ -491,7 +376,7 @@ class PageDriver:
             return await self._page(bridge)
         # The context of `browser.new_page()` refuses: its page cannot be followed by another one
         # with the same options.
-        self._found = await _done(found.context.new_page())
+        self._found = await done(found.context.new_page())
         return self._found
 
     async def _find(self, bridge: Bridge) -> Any:
@@ -500,7 +385,7 @@ class PageDriver:
         door, is_waiting = self._door, is_driven(bridge)
         proxy = door.wait_for_answer("proxy") if is_waiting else await door.answer("proxy")
         try:
-            found = await _done(self._source(proxy))
+            found = await done(self._source(proxy))
         except Exception as raised:
             # It is the host's affair, and may have paths.
             _log.error("the function of the option browser failed", exc_info=raised)
@@ -509,78 +394,6 @@ class PageDriver:
             return found
         message = "the function of the option browser must give a page or a context of Playwright"
         raise TypeError(message)
-
-
-async def _navigate(page: Any, timeout: float, url: str, wait_until: str) -> _Answer:
-    response = await _done(page.goto(url, wait_until=wait_until, timeout=timeout))
-    title = await _done(page.evaluate("document.title"))
-    status = 0 if response is None else response.status
-    return "arrived", {"url": page.url, "title": title, "status": status}
-
-
-async def _screenshot(page: Any, timeout: float, selector: str | None, full_page: bool) -> _Answer:
-    if selector is None:
-        taken = page.screenshot(full_page=full_page, timeout=timeout, type="png")
-    else:
-        taken = page.locator(selector).first.screenshot(timeout=timeout, type="png")
-    return "bytes", {"bytes": await _done(taken)}
-
-
-async def _click(page: Any, timeout: float, selector: str, check: Callable[[], None]) -> _Answer:
-    element = page.locator(selector).first
-    # Playwright itself would wait for the element, and click it, after the end of the run, too.
-    await _done(element.wait_for(timeout=timeout))
-    check()
-    await _done(element.click(timeout=timeout))
-    return "nothing", {}
-
-
-async def _type(
-    page: Any,
-    timeout: float,
-    selector: str,
-    text: str,
-    clear_first: bool,
-    check: Callable[[], None],
-) -> _Answer:
-    element = page.locator(selector).first
-    if clear_first:
-        await _done(element.wait_for(timeout=timeout))
-        check()
-        await _done(element.fill(text, timeout=timeout))
-    else:
-        await _done(element.evaluate(_TO_END, timeout=timeout))
-        check()
-        await _done(element.press_sequentially(text, timeout=timeout))
-    return "nothing", {}
-
-
-async def _read(
-    page: Any, timeout: float, selector: str, property: str, most_units: int
-) -> _Answer:
-    element = page.locator(selector).first
-    text = await _done(element.evaluate(_READ, [property, most_units], timeout=timeout))
-    return ("text", {"text": text}) if isinstance(text, str) else ("tooLarge", {})
-
-
-async def _evaluate(page: Any, _: float, expression: str) -> _Answer:
-    return "text", {"text": str(await _done(page.evaluate(expression)))}
-
-
-async def _close(page: Any, _: float) -> _Answer:
-    await _done(page.close())
-    return "nothing", {}
-
-
-_PERFORM: dict[str, Callable[..., Awaitable[_Answer]]] = {
-    "navigate": _navigate,
-    "screenshot": _screenshot,
-    "click": _click,
-    "type": _type,
-    "read": _read,
-    "evaluate": _evaluate,
-    "close": _close,
-}
 
 
 def _is_async(found: Any) -> bool:
@@ -601,38 +414,7 @@ def _begins_navigation(request: Any) -> bool:
         return False
 
 
-class _GivenUpError(Exception):
-    """Nobody waits for the task any more."""
-
-
-async def _session_of(page: Any) -> Any:
-    """The session of a page; none elsewhere than in Chromium."""
-    if page not in _sessions:
-        session = None
-        with contextlib.suppress(Exception):
-            session = await _done(page.context.new_cdp_session(page))
-        _sessions[page] = session
-    return _sessions[page]
-
-
-def _failure(raised: Exception) -> _Answer:
-    kind = type(raised)
-    if kind is _GivenUpError:
-        return "timeout", {}
-    if kind.__name__ == "TimeoutError":
-        return "timeout", {}
-    if kind.__module__.partition(".")[0] == "greenlet":
-        # Its greenlets belong to one thread.
-        return "failed", {"text": _OTHER_THREAD}
-    return "failed", {"text": str(raised) or kind.__name__}
-
-
-async def _done(given: Any) -> Any:
-    """The value of a call: that of an asynchronous page is awaited."""
-    return await given if inspect.isawaitable(given) else given
-
-
-def _finish(work: Any, loop: asyncio.AbstractEventLoop | None) -> _Answer:
+def _finish(work: Any, loop: asyncio.AbstractEventLoop | None) -> Answer:
     """Runs a coroutine that only uses synchronous functions. Playwright works only while its own
     loop is the running one, and starts only while none is."""
     running = asyncio._get_running_loop()
@@ -640,7 +422,7 @@ def _finish(work: Any, loop: asyncio.AbstractEventLoop | None) -> _Answer:
     try:
         work.send(None)
     except StopIteration as finished:
-        answer: _Answer = finished.value
+        answer: Answer = finished.value
         return answer
     finally:
         asyncio._set_running_loop(running)

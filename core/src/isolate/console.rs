@@ -13,15 +13,13 @@ use std::{
 };
 
 use super::{
-    State,
-    crossing::{
-        bridge,
-        clone_out::{Crossing, clone_args_out},
-    },
+    crossing::clone_out::{Crossing, clone_args_out},
     engine::{
         Cx, Local, Outcome, Raw, Thrown, is_object, is_proxy, is_string, sys, tag_of, undefined,
     },
     exception,
+    state::State,
+    trampoline,
 };
 
 use crate::{
@@ -92,11 +90,11 @@ unsafe extern "C-unwind" fn call(
     argv: *mut Raw,
     magic: c_int,
 ) -> Raw {
-    bridge::enter(ctx, |state| {
+    trampoline::enter(ctx, |state| {
         state.still_running();
         let method = usize::try_from(magic).ok().and_then(|number| METHODS.get(number));
         if let Some((_, method)) = method {
-            let done = run(state, *method, bridge::args(argc, argv));
+            let done = run(state, *method, trampoline::args(argc, argv));
             // No value of the sandbox can cause this, but a full stack can.
             if let Err(Thrown) = done {
                 let thrown = Cx(ctx).exception();

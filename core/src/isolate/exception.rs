@@ -7,14 +7,14 @@
 use std::ffi::CStr;
 
 use super::{
-    State,
-    backtrace::{self, Site},
     crossing::clone_out::{Crossing, clone_out, error_class},
     engine::{
         Cx, Local, Raw, Thrown, address_of, frames, is_error, is_object, is_proxy, is_string, sys,
         tag_of,
     },
+    marks::{self, Site},
     stack_text,
+    state::State,
 };
 use crate::{
     data::{
@@ -146,9 +146,8 @@ pub(super) fn compile_error(
     let message = read(c"message").map(|message| state.excerpt(message.raw(), MESSAGE_LIMIT));
     // The parser's own frame is the first.
     let position = read(c"stack").and_then(|stack| {
-        let place = |text: &[u8]| {
-            backtrace::sites(text, |_| true).next().map(|site| (site.line, site.column))
-        };
+        let place =
+            |text: &[u8]| marks::sites(text, |_| true).next().map(|site| (site.line, site.column));
         cx.with_bytes(stack.raw(), place).ok().flatten()
     });
     let position = position
@@ -207,7 +206,7 @@ pub(super) fn frames(state: &State, error: Raw) -> Vec<StackFrame> {
 
 fn frames_of(state: &State, text: &[u8]) -> Vec<StackFrame> {
     let is_file = |file: &str| state.linker.borrow().knows(file);
-    backtrace::sites(text, is_file).map(|site| frame(state, &site)).collect()
+    marks::sites(text, is_file).map(|site| frame(state, &site)).collect()
 }
 
 fn frame(state: &State, site: &Site<'_>) -> StackFrame {

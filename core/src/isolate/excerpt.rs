@@ -4,8 +4,8 @@
 //! is ever copied out of the engine, so it need not be charged.
 
 use super::{
-    State,
     engine::{Local, Outcome, Raw, Thrown, int, is_string},
+    state::State,
 };
 use crate::data::text::{MESSAGE_LIMIT, bounded};
 

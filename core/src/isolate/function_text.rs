@@ -9,32 +9,17 @@
 use std::ffi::c_int;
 
 use super::{
-    State,
-    backtrace::label_of,
-    crossing::bridge,
     engine::{Cx, Local, Outcome, Raw, int_of, is_string, sys, tag_of},
+    marks::label_of,
+    realm::originals::FunctionText,
+    state::State,
+    trampoline,
 };
 
-/// The engine's own functions for the text and the place of a function, captured before any code of a run.
-#[derive(Clone, Copy)]
-pub(super) struct Originals {
-    text: Raw,
-    file: Raw,
-    line: Raw,
-    column: Raw,
-}
-
-impl Originals {
-    /// Every value that is held.
-    pub(super) fn all(&self) -> [Raw; 4] {
-        [self.text, self.file, self.line, self.column]
-    }
-}
-
 /// Replaces the engine's own `toString` of functions.
-pub(super) fn install(cx: Cx, function_prototype: Raw) -> Outcome<Originals> {
+pub(super) fn install(cx: Cx, function_prototype: Raw) -> Outcome<FunctionText> {
     let getter = |name| cx.own_getter(function_prototype, name).map(Local::into_raw);
-    let originals = Originals {
+    let originals = FunctionText {
         text: cx.get_str(function_prototype, c"toString")?.into_raw(),
         file: getter(c"fileName")?,
         line: getter(c"lineNumber")?,
@@ -53,7 +38,7 @@ unsafe extern "C-unwind" fn to_string(
     _argv: *mut Raw,
     _magic: c_int,
 ) -> Raw {
-    bridge::enter(ctx, |state| {
+    trampoline::enter(ctx, |state| {
         let compiled = Cx(ctx).call(state.realm().intrinsics.function_text.text, this, &[])?;
         match written(state, this, &compiled)? {
             Some(written) => Ok(written),
@@ -65,7 +50,7 @@ unsafe extern "C-unwind" fn to_string(
 /// The text as it was written, if it differs from the compiled one.
 fn written(state: &State, function: Raw, compiled: &Local) -> Outcome<Option<Local>> {
     let cx = state.realm().cx;
-    let Originals { file, line, column, .. } = state.realm().intrinsics.function_text;
+    let FunctionText { file, line, column, .. } = state.realm().intrinsics.function_text;
     let file = cx.call(file, function, &[])?;
     if !is_string(file.raw()) {
         return Ok(None);

@@ -5,9 +5,9 @@
 //! own text. In a session a library sees what modules see, and not what cells declared.
 
 use super::{
-    State,
     engine::{Cx, Local, Outcome, Raw, Text, is_string, sys},
-    loader,
+    link_errors, loader,
+    state::State,
 };
 use crate::{
     data::source::{Language, SourceText},
@@ -46,7 +46,9 @@ pub(super) fn compile(state: &State, args: &[Raw]) -> Outcome<Local> {
     let (name, code) = match found {
         Ok(found) => found,
         Err(Unlinked::Memory(module)) => state.exhaust_by(*module),
-        Err(Unlinked::Error(error)) => return Err(loader::throw_link_error(state, &error, None)),
+        Err(Unlinked::Error(error)) => {
+            return Err(link_errors::throw_link_error(state, &error, None));
+        }
     };
     let kind = sys::JS_EVAL_TYPE_GLOBAL | sys::JS_EVAL_FLAG_STRICT;
     let bytecode = loader::bytecode(state, &code, &name, kind)?;

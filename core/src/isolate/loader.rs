@@ -16,17 +16,17 @@ use std::{
 };
 
 use super::{
-    State,
-    backtrace::{label_of, marked},
-    crossing::bridge,
     engine::{Cx, Local, Outcome, Raw, Thrown, c_string, sys},
-    exception, explain,
+    exception,
+    link_errors::{import_place, throw_compile_error, throw_link_error},
+    marks::{label_of, marked},
     session::code,
-    state::Linking,
+    state::{Linking, State},
+    trampoline,
 };
 
 use crate::{
-    data::outcome::{ExecutionError, Position},
+    data::outcome::ExecutionError,
     modules::{
         program::{Code, Module, Unlinked, shown},
         session_program::LinkedCell,
@@ -142,7 +142,7 @@ unsafe extern "C-unwind" fn normalize(
         return unsafe { sys::js_strdup(ctx, PLACEHOLDER.as_ptr()) };
     }
     let mut name = ptr::null_mut();
-    bridge::enter(ctx, |state| {
+    trampoline::enter(ctx, |state| {
         let longest = state.linker.borrow().longest_specifier_bytes();
         // SAFETY: the engine passes two texts that live as long as the call.
         let (importer, specifier) =
@@ -184,7 +184,7 @@ unsafe extern "C-unwind" fn load(
     // SAFETY: the engine passes a text that lives as long as the call.
     let name = unsafe { text(name, usize::MAX) };
     let mut module = ptr::null_mut();
-    bridge::enter(ctx, |state| {
+    trampoline::enter(ctx, |state| {
         module = load_imported(state, label_of(&name))?;
         Ok(Cx(ctx).dup(sys::JS_UNDEFINED))
     });
@@ -200,7 +200,7 @@ unsafe extern "C-unwind" fn check_attributes(
     if is_compiler(ctx) {
         return 0;
     }
-    let result = bridge::enter(ctx, |state| {
+    let result = trampoline::enter(ctx, |state| {
         if Cx(ctx).keys(attributes)?.len() > 0 {
             let message = "Import attributes are not supported";
             return Err(state.throw_error(ErrorClass::TypeError, "TypeError", message));
@@ -290,62 +290,6 @@ fn compile(state: &State, code: &Code, name: &str, kind: u32) -> Outcome<Arc<[u8
     }
 }
 
-/// Throws the engine's parse error of a text that passed the checks before. The error belongs to the compiler's realm,
-/// so the run gets one of its own.
-pub(super) fn throw_compile_error(state: &State, name: &str) -> Thrown {
-    let compiler = state.realm().compiler;
-    let thrown = compiler.exception();
-    let described = exception::compile_error(state, compiler, thrown.raw(), name);
-    drop(thrown);
-    let request = state.requested.borrow().clone();
-    // The request may be that of a static import.
-    let place =
-        request.and_then(|(importer, specifier)| import_place(state, &importer, &specifier, true));
-    throw_link_error(state, &described, place)
-}
-
-/// The file and the place of the `import()` that failed.
-fn import_place(
-    state: &State,
-    importer: &str,
-    specifier: &str,
-    written: bool,
-) -> Option<(String, Position)> {
-    if !matches!(*state.linking.borrow(), Linking::Idle) {
-        return None;
-    }
-    let place = explain::place_of_import(state, importer, specifier, written)?;
-    Some((importer.to_owned(), place))
-}
-
-/// Throws the error of a text or an import. It is the link error, if something is being linked.
-pub(super) fn throw_link_error(
-    state: &State,
-    error: &ExecutionError,
-    import: Option<(String, Position)>,
-) -> Thrown {
-    let place = match (&error.filename, error.line, error.column) {
-        (Some(file), Some(line), Some(column)) => format!(" ({file}:{line}:{column})"),
-        _ => String::new(),
-    };
-    let class = match error.name.as_str() {
-        "SyntaxError" => ErrorClass::SyntaxError,
-        "TypeError" => ErrorClass::TypeError,
-        "RangeError" => ErrorClass::RangeError,
-        _ => ErrorClass::Error,
-    };
-    // A dynamic import only throws: the sandbox's code decides how to handle it.
-    let mut linking = state.linking.borrow_mut();
-    if !matches!(*linking, Linking::Idle) {
-        *linking = Linking::Failed(Box::new(error.clone()));
-    }
-    drop(linking);
-    state.failed_import.replace(import);
-    let thrown = state.throw_error(class, &error.name, &format!("{}{place}", error.message));
-    state.failed_import.take();
-    thrown
-}
-
 fn load_bridge(
     state: &State,
     cx: Cx,
@@ -374,7 +318,7 @@ unsafe extern "C-unwind" fn fill_bridge(
     ctx: *mut sys::JSContext,
     module: *mut sys::JSModuleDef,
 ) -> c_int {
-    let result = bridge::enter(ctx, |state| {
+    let result = trampoline::enter(ctx, |state| {
         let bridges = state.bridges.borrow();
         let Some((_, exports, first)) = bridges.iter().find(|(known, ..)| *known == module.addr())
         else {

@@ -3,23 +3,37 @@
 //! An [`Isolate`] is one run in one instance. In: a [`Task`], a [`Linker`] that provides modules, and the [`Embedder`]
 //! that it calls. Out: a [`Turn`] each time it stops, and at last an [`End`].
 //!
-//! `memory/` holds the instance in which a run lives, `engine/` the engine's C interface and the realm of a run, and
-//! `crossing/` carries values over. `state` keeps a run's tables, `loader` brings modules in, `globals` declares the
-//! names that modules see, `extension` opens the extension of the realm, `console` and `rejections` serve the sandbox
-//! beyond the language, `dates` reads texts as dates, `primitive` turns objects into primitive values, `intl` has the
-//! objects of `Intl`, `locale` the methods that depend on a locale, `exception` describes thrown values, `explain` says
-//! which expression an error of the engine is about, `backtrace` writes and reads stacks, `stack_text` adds the errors
-//! that an error was made from, `thrown` has the places of thrown values that are no errors, `function_text` gives
-//! functions their text, `excerpt` gives the beginnings of texts, `unawaited` warns of calls whose promises are lost,
-//! `settle` goes from evaluation to the end, `scene` notes where code is that is stopped, and `stalled` finds the place
-//! at which a run waits for ever.
-//! `null_embedder` is the embedder of our own programs, and `session/` lets an isolate stay for many cells.
+//! In the order in which to read them:
+//!
+//! - `memory/` holds the instance in which a run lives, and `engine/` the engine's C interface. `embedder` is the host as
+//!   an isolate sees it, `null_embedder` that of our own programs, `task` the work, and `end` tells how it ended. `realm`
+//!   is the data of a realm, and `state` the tables of a run. Both consist of plain data of other files: `signal`,
+//!   `last_throw`, and those beside their topics (`crossing/numbered`, `session/tables`, `extension/parts` and others).
+//! - `trampoline` is the way from the engine into this crate. `errors` throws errors, `excerpt` gives the beginnings of
+//!   texts, `marks` finds the frames of a stack in its text, `primitive` turns objects into primitive values, `thrown` has
+//!   the places of thrown values that are no errors, and `awaiting` waits for promises.
+//! - `crossing/` carries values over. `exception` describes thrown values, `stack_text` adds the errors that an error was
+//!   made from, `explain` says which expression an error of the engine is about, `scene` notes where code is that is
+//!   stopped, `stalled` finds the place at which a run waits for ever, and `backtrace` writes and reads stacks.
+//! - `loader` brings modules in, `link_errors` throws the errors of modules that cannot come, and `library` compiles texts
+//!   for the extension. `globals` declares the names that modules see, `extension` opens the extension of the realm, `console` and
+//!   `rejections` serve the sandbox beyond the language, `dates` reads texts as dates, `intl` has the objects of `Intl`,
+//!   `locale` the methods that depend on a locale, `function_text` gives functions their text, and `unawaited` warns of
+//!   calls whose promises are lost.
+//! - `realm_builder` makes a realm with all these, `settle` goes from evaluation to the end, and `session/` lets an isolate
+//!   stay for many cells.
+//!
+//! No more than three files need each other: `core/tests/it/circles.rs`.
 
+mod awaiting;
 mod backtrace;
 mod console;
 mod crossing;
 mod dates;
+mod embedder;
+mod end;
 mod engine;
+mod errors;
 mod exception;
 mod excerpt;
 mod explain;
@@ -27,20 +41,28 @@ mod extension;
 mod function_text;
 mod globals;
 mod intl;
+mod last_throw;
 mod library;
+mod link_errors;
 mod loader;
 mod locale;
+mod marks;
 mod memory;
 mod null_embedder;
 mod primitive;
+mod realm;
+mod realm_builder;
 mod rejections;
 mod scene;
 pub(crate) mod session;
 mod settle;
+mod signal;
 mod stack_text;
 pub(crate) mod stalled;
 mod state;
+mod task;
 mod thrown;
+mod trampoline;
 mod unawaited;
 
 #[cfg(test)]
@@ -50,11 +72,12 @@ pub(crate) mod faults;
 #[cfg(test)]
 mod stop_tests;
 
-use std::{sync::Arc, time::Instant};
+use std::sync::Arc;
 
 pub(crate) use self::{
-    engine::realm::{Realm, STACK_LIMIT_BYTES},
-    extension::fault as extension_fault,
+    embedder::{Embedder, Started},
+    end::{CellEnd, End, Stopped, Turn},
+    extension::build::fault as extension_fault,
     memory::{
         home::{Home, Tenant},
         pool::{HomePermit, Lease, Pool, PoolOptions},
@@ -62,92 +85,17 @@ pub(crate) use self::{
         termination::Termination,
     },
     null_embedder::NullEmbedder,
-    settle::{CellEnd, End, Stopped, Turn},
+    realm::Realm,
+    realm_builder::STACK_LIMIT_BYTES,
     stalled::without_place,
+    task::Task,
 };
 use self::{
-    memory::{escape, instance, interrupt},
+    memory::{instance, interrupt},
     state::State,
+    trampoline::on_poll,
 };
-use crate::{
-    binding::{
-        host::{Completion, Refusal},
-        inbound::Inbound,
-    },
-    data::outcome::{ExecutionError, LogLevel},
-    modules::{
-        program::Linker,
-        request::{ExtensionRequest, Shape},
-    },
-    value::Value,
-};
-
-/// The work of an isolate.
-#[derive(Debug, Default)]
-pub(crate) struct Task {
-    /// The export to select.
-    pub(crate) export: String,
-    /// The names of the globals, in the order of their values.
-    pub(crate) globals: Vec<String>,
-    /// One message: the extension's input if it is asked for, the globals' values, the values of the bridges' exports, the arguments.
-    pub(crate) inputs: Value,
-    /// Whether the built-in `report` exists.
-    pub(crate) report: bool,
-    /// The form of the entry.
-    pub(crate) shape: Shape,
-    /// The part of the extension that the run sees, until that is open.
-    pub(crate) extension: Option<Arc<ExtensionRequest>>,
-}
-
-/// The counterpart of an isolate. Called on the thread that computes it, in the middle of its work.
-pub(crate) trait Embedder: Send + Sync {
-    /// Calls a host function and waits for its answer; `None` when the run must end.
-    fn call(&self, function: u32, args: Value) -> Option<Completion>;
-
-    /// Has the host start a call that will settle that promise.
-    fn start(&self, function: u32, args: Value, promise: u32) -> Started;
-
-    /// Keeps a reported value and gives it to the sink, as [`Embedder::call`] does.
-    fn report(&self, value: Value) -> Option<Completion>;
-
-    /// The part of a message that the host cannot hold, if there is one.
-    fn refusal(&self, message: &Value) -> Option<Refusal>;
-
-    /// Passes a log on, and keeps it if [`Embedder::keeps_logs`].
-    fn log(&self, level: LogLevel, args: Value);
-
-    /// Whether logs are kept until the run ends, and so count against its limit.
-    fn keeps_logs(&self) -> bool {
-        true
-    }
-
-    /// Takes the outcome of a call that the host made.
-    fn function_settled(&self, call: u32, completion: Completion);
-
-    /// Takes the outcome of a promise that the host holds.
-    fn promise_settled(&self, promise: u32, completion: Completion);
-
-    /// Called when the interrupt handler reads the clock; may wait, or ask the run to end.
-    fn poll(&self, now: Instant);
-
-    /// Called before the first instruction of a cell. False if somebody has asked the cell to end. `can_undo`: what the
-    /// cell does can be undone, so that it may as well begin.
-    fn begins(&self, can_undo: bool) -> bool {
-        let _ = can_undo;
-        true
-    }
-}
-
-/// The outcome of the start of a call by the host.
-#[derive(Debug)]
-pub(crate) enum Started {
-    /// It goes on, and its outcome will be a message.
-    GoesOn,
-    /// It is done, and there will be no message.
-    Done(Completion),
-    /// The run must end.
-    Ended,
-}
+use crate::{binding::inbound::Inbound, data::outcome::ExecutionError, modules::program::Linker};
 
 /// One run in one instance.
 pub(crate) struct Isolate {
@@ -267,16 +215,4 @@ impl Isolate {
             }
         }
     }
-}
-
-/// Called by the engine now and then while code runs.
-fn on_poll(polls: &mut interrupt::PollState) -> bool {
-    let now = polls.now;
-    #[expect(unsafe_code, reason = "the hook's own pointer")]
-    // SAFETY: set by `Isolate::new` to the state, which lives for as long as the run is armed.
-    let state = unsafe { &*polls.host.cast::<State>() };
-    if escape::catch_panic(|| state.outside(|embedder| embedder.poll(now))).is_err() {
-        state.fail();
-    }
-    state.must_end()
 }

@@ -2,7 +2,7 @@
 
 use std::time::Instant;
 
-use super::{Embedder, Started};
+use super::embedder::{Embedder, Started};
 use crate::{
     binding::host::{Completion, Refusal},
     data::outcome::LogLevel,

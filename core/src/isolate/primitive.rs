@@ -6,8 +6,8 @@
 use std::ffi::CStr;
 
 use super::{
-    State,
     engine::{Cx, Local, Outcome, Raw, is_object, sys, tag_of},
+    state::State,
 };
 use crate::value::ErrorClass;
 

@@ -11,10 +11,10 @@ use std::{ffi::c_void, ptr};
 use rustc_hash::FxHashMap;
 
 use super::{
-    State,
-    crossing::bridge,
     engine::{Cx, Local, Raw, address_of, sys},
     exception,
+    state::State,
+    trampoline,
 };
 
 use crate::data::outcome::LogLevel;
@@ -35,7 +35,7 @@ unsafe extern "C-unwind" fn track(
     handled: bool,
     _opaque: *mut c_void,
 ) {
-    bridge::enter(ctx, |state| {
+    trampoline::enter(ctx, |state| {
         let cx = Cx(ctx);
         let mut unhandled = state.unhandled.borrow_mut();
         if handled {

@@ -6,19 +6,30 @@
 //! The blocks for it are lent by the heap (`memory/accounting.rs`). Where they do not suffice, the run has no place.
 
 use super::{
-    State,
-    backtrace::label_of,
     engine::{
         Raw, address_of,
         frames::{self, Caller},
         is_string,
     },
     exception::{self, StackFrame, shown_name},
+    marks::label_of,
+    memory::escape::leave,
+    state::State,
 };
 use crate::data::outcome::{ExecutionError, Position};
 
 /// The most bytes of a function's name that is shown. A part of a longer one could be a part of a secret.
 const LONGEST_NAME: usize = 256;
+
+impl State {
+    /// Leaves the engine, and notes the place of the code that is stopped.
+    pub(super) fn stop(&self) -> ! {
+        if self.scene.borrow().is_none() {
+            note(self, None);
+        }
+        leave()
+    }
+}
 
 /// Notes where the code is. `innermost`: the function that may be at a backward jump, which is no place of its own. Calls
 /// no function of the engine that polls.

@@ -4,138 +4,33 @@
 //! the caller, the promise that was rejected, the export that is missing. Keeps the contract's "Outcome": first
 //! evaluate, then look the export up, call it if it is a function, await the result, clone it.
 
-#![expect(unsafe_code, reason = "the engine calls this function with raw pointers")]
+#![expect(unsafe_code, reason = "runs jobs with the engine's C functions")]
 
-use std::{ffi::c_int, ptr};
+use std::ptr;
 
 use super::{
-    State,
+    awaiting::{await_promise, await_value},
     crossing::{
-        bridge,
         clone_in::clone_args_in,
         clone_out::{Crossing, clone_out},
     },
-    engine::{Cx, Local, Outcome, Raw, Thrown, int_of, is_promise, is_proxy, sys, undefined},
-    exception, extension, globals, loader, session,
+    end::{End, NotStarted, Stopped, Turn},
+    engine::{Local, Outcome, Raw, Thrown, is_proxy, sys, undefined},
+    exception, extension, globals, loader,
+    session::{cell, seating},
+    signal::{EVALUATED, RESOLVED, Signal},
+    state::State,
 };
 
 use crate::{
     data::{
-        cell::ValueFrom,
         outcome::{ExecutionError, Status},
         text::{MESSAGE_LIMIT, bounded},
     },
-    modules::{
-        program::{Ending, Oversized},
-        request::Shape,
-    },
+    modules::{program::Ending, request::Shape},
     testing::step_timer::{Step, lap},
-    value::{ErrorClass, Value},
+    value::ErrorClass,
 };
-
-/// The end of a run, as far as the isolate can tell.
-#[derive(Debug)]
-pub(crate) enum End {
-    /// The selected export resolved to this.
-    Success(Value),
-    /// A cell of a session came to its end.
-    Cell(Box<CellEnd>),
-    /// Linking failed, or sandbox code threw.
-    Failed(Status, Box<ExecutionError>),
-    /// The limit was hit.
-    Memory,
-    /// The limit leaves no room to compile this module.
-    Oversized(Box<Oversized>),
-    /// The embedder asked the run to end.
-    Asked,
-    /// One of the two, in code whose place is known.
-    Stopped(Box<Stopped>),
-    /// This crate itself failed.
-    Broken,
-}
-
-/// The end of code that was stopped.
-#[derive(Debug)]
-pub(crate) struct Stopped {
-    /// Whether the limit was hit; otherwise the embedder asked the run to end.
-    pub(crate) is_memory: bool,
-    /// The file, the line and the column, and as its stack the frames alone.
-    pub(crate) place: ExecutionError,
-}
-
-impl End {
-    /// The end of a run that the embedder asked to end, in code at that place.
-    pub(crate) fn asked_at(place: Option<ExecutionError>) -> Self {
-        place.map_or(Self::Asked, |place| {
-            Self::Stopped(Box::new(Stopped { is_memory: false, place }))
-        })
-    }
-
-    /// Whether the embedder asked the run to end.
-    pub(crate) fn is_asked(&self) -> bool {
-        match self {
-            Self::Asked => true,
-            Self::Stopped(stopped) => !stopped.is_memory,
-            _ => false,
-        }
-    }
-}
-
-impl Stopped {
-    /// The end, and the place.
-    pub(crate) fn parts(self) -> (End, ExecutionError) {
-        (if self.is_memory { End::Memory } else { End::Asked }, self.place)
-    }
-}
-
-/// The outcome of a cell that came to its end.
-#[derive(Debug, Default)]
-pub(crate) struct CellEnd {
-    /// The value, `undefined` if the cell has none; `None` if the value cannot cross.
-    pub(crate) value: Option<Value>,
-    /// The text that a console would show of the value; `None` for `undefined`.
-    pub(crate) text: Option<String>,
-    /// The message of the error that says why the value cannot cross.
-    pub(crate) uncloned: Option<String>,
-    /// The part of the cell that the value is from; `None` if there is no value.
-    pub(crate) value_from: Option<ValueFrom>,
-}
-
-/// The result of a turn of the isolate.
-#[derive(Debug)]
-pub(crate) enum Turn {
-    /// Nothing is left to do until the host sends a message.
-    Idle {
-        /// Whether the host has anything pending that can lead to a message.
-        waits_for_host: bool,
-    },
-    /// The run is over.
-    Ended(End),
-}
-
-/// The outcome of a promise that the run waits for.
-pub(super) struct Signal {
-    pub(super) what: c_int,
-    /// Of a module that a cell imports: the number of the cell.
-    pub(super) number: u32,
-    pub(super) value: Local,
-}
-
-impl Signal {
-    pub(super) fn of(what: c_int, value: Local) -> Self {
-        Self { what, number: 0, value }
-    }
-}
-
-pub(super) const EVALUATED: c_int = 0;
-pub(super) const RESOLVED: c_int = 1;
-const REJECTED: c_int = 2;
-/// A call of the host has settled which is the work of a session's cell.
-pub(super) const HELD: c_int = 3;
-/// The code of a session's cell has come to its end.
-pub(super) const RETURNED: c_int = 4;
-/// A module has been evaluated which a session's cell imports.
-pub(super) const IMPORTED: c_int = 5;
 
 /// The most exports that a message about a missing one names.
 const NAMED_EXPORTS: usize = 20;
@@ -156,20 +51,6 @@ pub(super) fn go_on_from(state: &State, started: Result<(), NotStarted>) -> Turn
     }
 }
 
-/// The reason why the run could not start.
-pub(super) enum NotStarted {
-    /// The static graph could not be loaded; nothing has run.
-    Unlinked(Box<ExecutionError>),
-    /// An exception is pending.
-    Thrown,
-}
-
-impl From<Thrown> for NotStarted {
-    fn from(Thrown: Thrown) -> Self {
-        Self::Thrown
-    }
-}
-
 /// Runs jobs until the run is over or nothing is left to do.
 pub(super) fn go_on(state: &State) -> Turn {
     loop {
@@ -183,7 +64,7 @@ pub(super) fn go_on(state: &State) -> Turn {
                 Ok(Some(end)) => return Turn::Ended(finish(state, end)),
                 Err(Thrown) => return Turn::Ended(failure_of_export(state)),
             }
-        } else if session::is_anothers_turn(state) {
+        } else if seating::is_anothers_turn(state) {
             return Turn::Idle { waits_for_host: state.waits_for_host() };
         } else if !run_job(state) {
             if state.waits_for_host() {
@@ -222,71 +103,9 @@ fn evaluate(state: &State) -> Result<(), NotStarted> {
     Ok(await_promise(state, promise.raw(), EVALUATED)?)
 }
 
-/// Makes the engine notify the run when a promise settles; a rejection ends the run.
-pub(super) fn await_promise(state: &State, promise: Raw, what: c_int) -> Outcome<()> {
-    await_numbered(state, promise, what, 0)
-}
-
-/// The same, with a number for the signal.
-pub(super) fn await_numbered(state: &State, promise: Raw, what: c_int, number: u32) -> Outcome<()> {
-    let cx = state.realm().cx;
-    if let Some(value) = cx.fulfilled(promise)
-        && is_next(cx)
-    {
-        state.signal.replace(Some(Signal { what, number, value }));
-        return Ok(());
-    }
-    let fulfilled = cx.numbered_function(signal, what, number)?;
-    let rejected = cx.numbered_function(signal, REJECTED, 0)?;
-    cx.then(promise, fulfilled.raw(), rejected.raw())
-}
-
-/// Makes the engine notify the run when a value has resolved, as one `await` of it would.
-pub(super) fn await_value(state: &State, value: Local) -> Outcome<()> {
-    let cx = state.realm().cx;
-    if is_next(cx) && !is_promise(value.raw()) && cx.is_its_own_outcome(value.raw())? {
-        state.signal.replace(Some(Signal::of(RESOLVED, value)));
-        return Ok(());
-    }
-    await_promise(state, state.promise_of(value.raw())?.raw(), RESOLVED)
-}
-
-impl State {
-    /// The promise that one `await` of a value would wait for: of a promise, that itself, without a call of its `then`.
-    pub(super) fn promise_of(&self, value: Raw) -> Outcome<Local> {
-        let intrinsics = self.realm().intrinsics;
-        self.realm().cx.call(intrinsics.promise_resolve, intrinsics.promise, &[value])
-    }
-}
-
-/// Whether a job queued now would run next. Then a known reaction need not be queued: no code could tell the
-/// difference.
-pub(super) fn is_next(cx: Cx) -> bool {
-    // SAFETY: a live runtime, entered on this thread.
-    unsafe { !sys::JS_IsJobPending(sys::JS_GetRuntime(cx.0)) }
-}
-
-unsafe extern "C-unwind" fn signal(
-    ctx: *mut sys::JSContext,
-    _this: Raw,
-    argc: c_int,
-    argv: *mut Raw,
-    what: c_int,
-    data: *mut Raw,
-) -> Raw {
-    bridge::enter(ctx, |state| {
-        let cx = Cx(ctx);
-        // SAFETY: `await_numbered` made the function with one number.
-        let number = int_of(unsafe { *data }).cast_unsigned();
-        let value = cx.dup(bridge::args(argc, argv).first().copied().unwrap_or(undefined()));
-        state.signal.replace(Some(Signal { what, number, value }));
-        Ok(cx.dup(undefined()))
-    })
-}
-
 fn take_signal(state: &State, signal: Signal) -> Outcome<Option<End>> {
     if state.session.is_some() {
-        return session::take_signal(state, signal);
+        return cell::take_signal(state, signal);
     }
     let Signal { what, value, .. } = signal;
     match what {

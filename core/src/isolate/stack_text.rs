@@ -6,12 +6,12 @@
 //! are bounded, and an error that is its own cause is named once.
 
 use super::{
-    State,
     engine::{
         Local, Property, Raw, Thrown, address_of, is_array, is_error, is_object, is_proxy, sys,
         tag_of,
     },
     exception::{self, StackFrame},
+    state::State,
 };
 use crate::data::text::{MESSAGE_LIMIT, STACK_LIMIT, bounded};
 

@@ -5,15 +5,16 @@
 //! without a look at any other value, so that it takes no longer in a larger heap.
 
 use super::{
-    State,
-    backtrace::label_of,
     engine::{
         Raw,
         frames::{self, Around, Place},
         reactions, sys,
     },
     exception::{self, StackFrame},
-    explain, scene,
+    explain,
+    marks::label_of,
+    scene,
+    state::State,
 };
 use crate::{
     data::outcome::{ExecutionError, Position},

@@ -12,21 +12,22 @@ use std::{
 };
 
 use super::{
-    Embedder, Task,
     crossing::{
-        bridge::{Exported, ExportedPromise, HostPromise},
-        thrown::Throws,
+        numbered::{Exported, ExportedPromise, HostPromise},
+        throws::Throws,
     },
-    engine::{Local, realm::Realm},
-    explain::Explained,
-    extension::Opened,
-    locale,
-    memory::{escape::leave, home::Tenant, instance::Instance},
-    scene,
-    session::Session,
-    settle::Signal,
-    thrown::LastThrow,
-    unawaited::Unawaited,
+    embedder::Embedder,
+    engine::Local,
+    explain::explained::Explained,
+    extension::parts::Opened,
+    last_throw::LastThrow,
+    locale::warnings,
+    memory::{home::Tenant, instance::Instance},
+    realm::Realm,
+    session::tables::Session,
+    signal::Signal,
+    task::Task,
+    unawaited::losses::Unawaited,
 };
 use crate::{
     binding::host::Refusal,
@@ -103,7 +104,7 @@ pub(super) struct State {
     pub(super) counts: RefCell<HashMap<Box<str>, u32>>,
     pub(super) timers: RefCell<HashMap<Box<str>, Instant>>,
     /// The locale methods of which the run was warned.
-    pub(super) warned_locale_methods: Cell<[bool; locale::WARNING_COUNT]>,
+    pub(super) warned_locale_methods: Cell<[bool; warnings::WARNING_COUNT]>,
     in_flight: RefCell<Arc<InFlight>>,
     /// Whether the host was called in the present turn.
     pub(super) has_called: Cell<bool>,
@@ -228,14 +229,6 @@ impl State {
     /// The part of a message that the host cannot hold, if there is one.
     pub(super) fn refusal(&self, message: &Value) -> Option<Refusal> {
         if message.kinds() == Kinds::NONE { None } else { self.silent_embedder().refusal(message) }
-    }
-
-    /// Leaves the engine, and notes the place of the code that is stopped.
-    pub(super) fn stop(&self) -> ! {
-        if self.scene.borrow().is_none() {
-            scene::note(self, None);
-        }
-        leave()
     }
 
     /// Leaves the engine if the run must end.

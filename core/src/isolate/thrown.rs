@@ -13,40 +13,11 @@
 use std::ffi::c_int;
 
 use super::{
-    State,
-    engine::{Cx, Raw, address_of, double_of, int_of, is_object, is_string, sys, tag_of},
-    session::names::Parts,
+    engine::{Cx, Raw, sys, tag_of},
+    last_throw::{LONGEST, Thrown, identity},
+    session::parts::Parts,
+    state::State,
 };
-
-/// A longer stack is not kept.
-const LONGEST: usize = 64 << 10;
-
-/// The last throw of a value that is no error.
-#[derive(Default)]
-pub(super) struct LastThrow {
-    /// The jobs so far.
-    job: u64,
-    thrown: Option<Thrown>,
-}
-
-struct Thrown {
-    identity: (c_int, u64),
-    /// The job that threw it, or whose `await` threw it again.
-    job: u64,
-    /// The engine's text, with marks.
-    stack: Vec<u8>,
-}
-
-fn identity(value: Raw) -> (c_int, u64) {
-    let tag = tag_of(value);
-    let payload = match tag {
-        sys::JS_TAG_FLOAT64 => double_of(value).to_bits(),
-        _ if is_object(value) || is_string(value) => address_of(value) as u64,
-        sys::JS_TAG_SYMBOL | sys::JS_TAG_BIG_INT => address_of(value) as u64,
-        _ => u64::from(int_of(value).cast_unsigned()),
-    };
-    (tag, payload)
-}
 
 impl State {
     /// Notes a throw. A value that comes back from an `await` in a later job keeps the place of its first throw.

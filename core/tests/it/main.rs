@@ -5,6 +5,7 @@
 mod alone;
 mod api;
 mod causes;
+mod circles;
 mod computing;
 mod contract;
 mod contract_sessions;

@@ -241,7 +241,7 @@ fn root() -> PathBuf {
 }
 
 /// The sources of the core by their names under `src`, without files of tests.
-fn sources() -> Vec<(String, String)> {
+pub(crate) fn sources() -> Vec<(String, String)> {
     fn files(folder: &Path) -> Vec<PathBuf> {
         let entries = fs::read_dir(folder).expect("a readable folder");
         let paths = entries.map(|entry| entry.expect("a readable entry").path());

@@ -4,17 +4,10 @@
 //! [`Embedder`](crate::isolate::Embedder), and values in the sandbox. Keeps the contract's "Host functions": a host
 //! function answers synchronously or with a promise, has its key as its name, is no constructor, and returns to the
 //! host as itself. A sandbox function is called by number, while the run is running.
-//!
-//! The engine calls functions of this crate only through [`enter`], the one place for trampolines. It finds the run's
-//! state, and limits the effect of a panic to the end of one run.
 
 #![expect(unsafe_code, reason = "the engine calls these functions with raw pointers")]
 
-use std::{
-    ffi::{c_int, c_void},
-    ptr,
-    time::Instant,
-};
+use std::{ffi::c_int, time::Instant};
 
 use crate::{
     binding::{
@@ -25,20 +18,18 @@ use crate::{
     data::{
         cause::Cause,
         cell::{RESET, ROLLED_BACK},
-        portable::portable,
     },
     isolate::{
-        Started, State, backtrace,
+        backtrace,
+        embedder::Started,
         engine::{
-            Cx, Local, Outcome, Raw, Thrown, address_of, callable_class,
-            frames::{self, Caller},
-            int_of, is_error, is_proxy, sys, undefined,
+            Cx, Local, Outcome, Raw, Thrown, address_of, callable_class, frames, int_of, is_error,
+            is_proxy, sys, undefined,
         },
-        extension,
-        memory::escape::{catch_panic, leave},
-        session,
-        state::Collected,
-        unawaited::Site,
+        extension::{self, functions},
+        session::cell,
+        state::State,
+        trampoline::{args, enter},
     },
     value::{EXPORTED_BYTES, ErrorClass, Event, HOST_PROMISE_BYTES, Str, Value, Writer},
 };
@@ -46,60 +37,9 @@ use crate::{
 use super::{
     clone_in::{clone_args_in, clone_in},
     clone_out::{Crossing, clone_args_out, clone_out},
+    host_function::host_function_object,
+    numbered::{Exported, ExportedPromise, HostCall, HostPromise},
 };
-
-/// A function of the sandbox that the host holds.
-pub(in crate::isolate) struct Exported {
-    function: Local,
-    /// How often it was sent and not yet released.
-    sent: u32,
-    /// The number of the cell that sent it first.
-    pub(in crate::isolate) cell: u32,
-}
-
-/// A promise of the sandbox that has a number for the host, until the host is notified of its outcome.
-pub(in crate::isolate) struct ExportedPromise {
-    promise: Local,
-    /// Whether the host will be notified of its outcome.
-    watched: bool,
-}
-
-impl Exported {
-    pub(in crate::isolate) fn function(&self) -> Raw {
-        self.function.raw()
-    }
-
-    /// Whether an image of both would be the same.
-    pub(in crate::isolate) fn is_same(&self, other: &Self) -> bool {
-        self.function.is_same(&other.function) && (self.sent, self.cell) == (other.sent, other.cell)
-    }
-
-    /// As [`Local::image`].
-    pub(in crate::isolate) fn image(&self) -> Self {
-        Self { function: self.function.image(), sent: self.sent, cell: self.cell }
-    }
-}
-
-impl ExportedPromise {
-    pub(in crate::isolate) fn promise(&self) -> Raw {
-        self.promise.raw()
-    }
-
-    /// Whether an image of both would be the same.
-    pub(in crate::isolate) fn is_same(&self, other: &Self) -> bool {
-        self.promise.is_same(&other.promise) && self.watched == other.watched
-    }
-
-    /// As [`Local::image`].
-    pub(in crate::isolate) fn image(&self) -> Self {
-        Self { promise: self.promise.image(), watched: self.watched }
-    }
-}
-
-portable!(struct Exported { function, sent, cell });
-portable!(struct ExportedPromise { promise, watched });
-portable!(struct HostPromise { promise, settle, charged, call, cell, is_json });
-portable!(struct HostCall { function, callers, made });
 
 /// The outcome of a call of the host.
 enum Answer {
@@ -107,72 +47,6 @@ enum Answer {
     Returned(Outcome<Local>),
     /// The exception is pending, and kept with the call's arguments.
     Kept,
-}
-
-/// A promise of the host that the sandbox waits for.
-pub(in crate::isolate) struct HostPromise {
-    pub(in crate::isolate) promise: Local,
-    settle: [Local; 2],
-    /// Bytes charged while it is pending: for its entries here and at the host, and for the arguments of the call that
-    /// it answers, which the host may need until then.
-    charged: usize,
-    /// The call that it answers, for the stack of an error.
-    pub(in crate::isolate) call: Option<HostCall>,
-    /// The number of the cell that called.
-    pub(in crate::isolate) cell: u32,
-    /// Whether its outcome is a text in JSON.
-    is_json: bool,
-}
-
-/// A call of a host function that gave a promise.
-pub(in crate::isolate) struct HostCall {
-    function: Local,
-    callers: Vec<Caller>,
-    /// The number of the call among these.
-    pub(in crate::isolate) made: u32,
-}
-
-impl HostPromise {
-    /// Whether an image of both would be the same. A call never changes once it is there.
-    pub(in crate::isolate) fn is_same(&self, other: &Self) -> bool {
-        self.promise.is_same(&other.promise)
-            && (self.charged, self.cell, self.is_json) == (other.charged, other.cell, other.is_json)
-            && self.call.is_some() == other.call.is_some()
-    }
-
-    /// The bytes that it takes beside its own size.
-    pub(in crate::isolate) fn size_bytes(&self) -> usize {
-        self.call.as_ref().map_or(0, HostCall::size_bytes)
-    }
-
-    /// As [`Local::image`].
-    pub(in crate::isolate) fn image(&self) -> Self {
-        let call = self.call.as_ref().map(|call| HostCall {
-            function: call.function.image(),
-            callers: call.callers.iter().map(Caller::image).collect(),
-            made: call.made,
-        });
-        let settle = self.settle.each_ref().map(Local::image);
-        let Self { charged, cell, is_json, .. } = *self;
-        Self { promise: self.promise.image(), settle, charged, call, cell, is_json }
-    }
-}
-
-impl HostCall {
-    /// Upper bound of the memory that it takes.
-    fn size_bytes(&self) -> usize {
-        self.callers.capacity() * size_of::<Caller>()
-    }
-
-    /// The functions of the sandbox that were running, the innermost first.
-    pub(in crate::isolate) fn callers(&self) -> &[Caller] {
-        &self.callers
-    }
-
-    /// The place of the call, unless the extension made the call for itself.
-    pub(in crate::isolate) fn site(&self, state: &State) -> Option<Site> {
-        Site::new(state, &self.function, &self.callers)
-    }
 }
 
 /// Bytes that a host function with its number takes on the host's side, measured on Node.js.
@@ -190,72 +64,14 @@ const PROMISE_REJECTED: c_int = 1;
 const CALL_FULFILLED: c_int = 2;
 const CALL_REJECTED: c_int = 3;
 
-/// The entry from the engine into this crate.
-///
-/// A panic here is a bug of ours. It ends the run, not the process, and no more code of the run is evaluated.
-pub(in crate::isolate) fn enter(
-    ctx: *mut sys::JSContext,
-    body: impl FnOnce(&State) -> Outcome<Local>,
-) -> Raw {
-    let cx = Cx(ctx);
-    let state = cx.opaque().cast::<State>();
-    if state.is_null() {
-        return sys::JS_EXCEPTION;
-    }
-    // SAFETY: the run puts its state there before any code runs and removes it afterwards.
-    let state = unsafe { &*state };
-    match catch_panic(|| body(state)) {
-        Ok(Ok(value)) => value.into_raw(),
-        Ok(Err(Thrown)) => sys::JS_EXCEPTION,
-        Err(_panic) => {
-            state.fail();
-            leave()
-        }
-    }
-}
-
-/// The arguments as the engine passes them.
-pub(in crate::isolate) fn args<'a>(count: c_int, values: *mut Raw) -> &'a [Raw] {
-    let count = usize::try_from(count).unwrap_or(0);
-    if count == 0 || values.is_null() {
-        return &[];
-    }
-    // SAFETY: the engine passes that many values, alive for as long as the call lasts.
-    unsafe { std::slice::from_raw_parts(values, count) }
-}
-
 /// Registers the class of host functions: callable, and no constructor.
 pub(in crate::isolate) fn register_class(runtime: *mut sys::JSRuntime) -> Option<u32> {
     callable_class(runtime, call_host)
 }
 
-/// A new object of the class of host functions, with that number and that name.
-pub(in crate::isolate) fn host_function_object(
-    cx: Cx,
-    class: u32,
-    prototype: Raw,
-    number: u32,
-    name: &str,
-) -> Outcome<Local> {
-    let function = cx.object_of(class, prototype)?;
-    // One more than the number: the engine cannot distinguish a missing opaque from zero.
-    let opaque = ptr::without_provenance_mut::<c_void>(number as usize + 1);
-    // SAFETY: an object of a class that only ever reads the pointer as a number.
-    unsafe { sys::JS_SetOpaque(function.raw(), opaque) };
-    let hidden = sys::JS_PROP_CONFIGURABLE;
-    cx.define_str(function.raw(), "length", cx.number(0.0), hidden)?;
-    cx.define_str(function.raw(), "name", cx.string(name)?, hidden)?;
-    Ok(function)
-}
-
 /// The built-in `report`.
 pub(in crate::isolate) fn report_function(cx: Cx) -> Outcome<Local> {
     cx.c_function(report, c"report", 1, 0)
-}
-
-/// The function that the `forEach` of a Map or a Set calls while the collection is read.
-pub(in crate::isolate) fn collector(cx: Cx) -> Outcome<Local> {
-    cx.c_function(collect, c"", 0, 0)
 }
 
 unsafe extern "C-unwind" fn call_host(
@@ -316,7 +132,7 @@ unsafe extern "C-unwind" fn call_host(
         match pending.and_then(|number| promises.get_mut(&number)) {
             Some(promise) => {
                 promise.charged += held;
-                promise.is_json = extension::gives_json(function);
+                promise.is_json = functions::gives_json(function);
                 state.keep_charged(held);
             }
             None => state.discharge(held),
@@ -343,31 +159,6 @@ unsafe extern "C-unwind" fn report(
             Answer::Returned(answer) => answer,
             Answer::Kept => Err(Thrown),
         }
-    })
-}
-
-unsafe extern "C-unwind" fn collect(
-    ctx: *mut sys::JSContext,
-    _this: Raw,
-    argc: c_int,
-    argv: *mut Raw,
-    _magic: c_int,
-) -> Raw {
-    enter(ctx, |state| {
-        let cx = Cx(ctx);
-        if let [value, key, ..] = args(argc, argv) {
-            let mut collected = state.collected.borrow_mut();
-            let room = 2 * (collected.items.len() + 1).next_power_of_two() * size_of::<Local>();
-            if room > collected.charged {
-                state.keep(room - collected.charged);
-                collected.charged = room;
-            }
-            if collected.pairs {
-                collected.items.push(cx.dup(*key));
-            }
-            collected.items.push(cx.dup(*value));
-        }
-        Ok(cx.dup(undefined()))
     })
 }
 
@@ -403,7 +194,7 @@ unsafe extern "C-unwind" fn settled(
             }
             _ => {
                 state.embedder().function_settled(number, completion);
-                session::settled(state, number);
+                cell::settled(state, number);
             }
         }
         Ok(Cx(ctx).dup(undefined()))
@@ -486,7 +277,7 @@ impl State {
         };
         if let Some(known) = self.host_promises.borrow_mut().get_mut(&number) {
             known.charged += held_bytes;
-            known.is_json = extension::gives_json(function);
+            known.is_json = functions::gives_json(function);
             self.keep_charged(held_bytes);
         }
         self.note_call(number, object);
@@ -499,7 +290,7 @@ impl State {
         let cx = self.realm().cx;
         let outcome = match completion {
             Ok(value) => self
-                .value_in(&value, extension::gives_json(function))
+                .value_in(&value, functions::gives_json(function))
                 .map_err(|Thrown| cx.exception()),
             Err(value) => Err(clone_in(self, &value).unwrap_or_else(|Thrown| cx.exception())),
         };
@@ -509,7 +300,7 @@ impl State {
         {
             backtrace::set_call(self, thrown, object, &frames::callers(cx, layout));
         }
-        if extension::may_return_value(function) {
+        if functions::may_return_value(function) {
             return outcome.map_err(|thrown| cx.throw(thrown));
         }
         match outcome {
@@ -517,7 +308,7 @@ impl State {
             Ok(value) => {
                 let (promise, [resolve, _]) = cx.promise()?;
                 cx.call(resolve.raw(), undefined(), &[value.raw()])?;
-                if extension_place(function).is_none() || extension::is_told(function) {
+                if extension_place(function).is_none() || functions::is_told(function) {
                     self.watch_settled(&promise, object);
                 }
                 Ok(promise)
@@ -684,11 +475,11 @@ impl State {
                 self.settle_host_promise(promise, &completion);
             }
             Inbound::FunctionCall { function, args, call } => {
-                session::called(self, call);
+                cell::called(self, call);
                 if let Err(Thrown) = self.call_exported(function, &args, call) {
                     let thrown = self.realm().cx.exception();
                     self.settle_call(call, Err(thrown.raw()));
-                    session::settled(self, call);
+                    cell::settled(self, call);
                 }
             }
             Inbound::FunctionReleased { function, times } => self.release_function(function, times),
@@ -713,7 +504,7 @@ impl State {
     /// wait behind a call that is a cell of its own, so they cannot.
     pub(in crate::isolate) fn waits_for_host(&self) -> bool {
         !self.host_promises.borrow().is_empty()
-            || (!self.exported.borrow().is_empty() && !session::is_held(self))
+            || (!self.exported.borrow().is_empty() && !cell::is_held(self))
     }
 
     fn settle_host_promise(&self, number: u32, completion: &Completion) {
@@ -828,67 +619,6 @@ impl State {
             Ok(value) => Ok(self.send(value)),
             Err(value) => Err(self.send(value)),
         }
-    }
-
-    pub(in crate::isolate) fn new_error(
-        &self,
-        class: ErrorClass,
-        message: Local,
-    ) -> Outcome<Local> {
-        let (cx, realm) = (self.realm().cx, self.realm());
-        // SAFETY: a live context and a live prototype.
-        let error = unsafe {
-            let error = cx.own(sys::JS_NewError(cx.0))?;
-            let prototype = realm.intrinsics.error_prototypes[class as usize];
-            if class != ErrorClass::Error && sys::JS_SetPrototype(cx.0, error.raw(), prototype) < 0
-            {
-                return Err(Thrown);
-            }
-            error
-        };
-        let hidden = sys::JS_PROP_WRITABLE | sys::JS_PROP_CONFIGURABLE;
-        cx.define_str(error.raw(), "message", message, hidden)?;
-        Ok(error)
-    }
-
-    pub(in crate::isolate) fn throw_error(
-        &self,
-        class: ErrorClass,
-        name: &str,
-        message: &str,
-    ) -> Thrown {
-        let cx = self.realm().cx;
-        let error = cx.string(message).and_then(|message| self.new_error(class, message));
-        let named = error.and_then(|error| {
-            if name != class.name() {
-                let hidden = sys::JS_PROP_WRITABLE | sys::JS_PROP_CONFIGURABLE;
-                cx.define_str(error.raw(), "name", cx.string(name)?, hidden)?;
-            }
-            Ok(error)
-        });
-        match named {
-            Ok(error) => cx.throw(error),
-            Err(thrown) => thrown,
-        }
-    }
-
-    pub(in crate::isolate) fn throw_serialization_error(&self, message: &str) -> Thrown {
-        self.throw_error(ErrorClass::TypeError, "SerializationError", message)
-    }
-
-    /// The entries of a Map (key, value, key, value) or the members of a Set.
-    pub(in crate::isolate) fn collect(
-        &self,
-        for_each: Raw,
-        collection: Raw,
-        pairs: bool,
-    ) -> Outcome<Vec<Local>> {
-        let realm = self.realm();
-        self.collected.borrow_mut().pairs = pairs;
-        let done = realm.cx.call(for_each, collection, &[realm.intrinsics.collector]);
-        let Collected { items, charged, .. } = std::mem::take(&mut *self.collected.borrow_mut());
-        self.let_go(charged);
-        done.map(|_| items)
     }
 }
 

@@ -8,8 +8,8 @@
 
 use crate::{
     isolate::{
-        State,
         engine::{Atom, Elements, Local, Outcome, Thrown, int, sys, undefined},
+        state::State,
     },
     value::{ErrorClass, Event, Malformed, Reader, Str, Value, ViewKind},
 };

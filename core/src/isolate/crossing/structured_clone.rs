@@ -8,12 +8,14 @@
 use std::ffi::c_int;
 
 use crate::{
-    isolate::engine::{Cx, Outcome, Raw, is_object, sys, tag_of},
+    isolate::{
+        engine::{Cx, Outcome, Raw, is_object, sys, tag_of},
+        trampoline,
+    },
     value::ErrorClass,
 };
 
 use super::{
-    bridge,
     clone_in::clone_in,
     clone_out::{Crossing, clone_out},
 };
@@ -32,8 +34,8 @@ unsafe extern "C-unwind" fn structured_clone(
     argv: *mut Raw,
     _magic: c_int,
 ) -> Raw {
-    bridge::enter(ctx, |state| {
-        let args = bridge::args(argc, argv);
+    trampoline::enter(ctx, |state| {
+        let args = trampoline::args(argc, argv);
         let Some(&value) = args.first() else {
             let message = "structuredClone needs a value to clone";
             return Err(state.throw_error(ErrorClass::TypeError, "TypeError", message));

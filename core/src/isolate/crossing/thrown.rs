@@ -4,54 +4,18 @@
 //! of a value that ended the run, if that value is such an object, whatever code did to it. Primitives have no
 //! identity. As many throws are kept as a host keeps exceptions, and the bytes that an exception may hold stay charged.
 
-use std::collections::VecDeque;
-
 use crate::{
     binding::native::NativeFunctions,
     data::cause::{Cause, KEPT_THROWS, LARGE_THROW_BYTES},
     isolate::{
-        State,
+        crossing::throws::Throw,
         engine::{Local, Raw, address_of, is_object},
+        state::State,
     },
 };
 
 /// Bytes that an exception takes on the host's side, beside the arguments of its call.
 const EXCEPTION_BYTES: usize = 1 << 10;
-
-/// The latest throws of a host.
-#[derive(Default)]
-pub(in crate::isolate) struct Throws {
-    /// From the oldest on.
-    kept: VecDeque<Throw>,
-    /// The latest one of a call with large arguments, until the next call.
-    large: Option<Throw>,
-    /// How many calls the host was asked to answer.
-    calls: u64,
-}
-
-struct Throw {
-    object: Local,
-    cause: Cause,
-    charged: usize,
-}
-
-impl Throws {
-    /// As [`Local::image`].
-    pub(in crate::isolate) fn image(&self) -> Self {
-        Self {
-            kept: self.kept.iter().map(Throw::image).collect(),
-            large: self.large.as_ref().map(Throw::image),
-            calls: self.calls,
-        }
-    }
-}
-
-impl Throw {
-    fn image(&self) -> Self {
-        let (cause, charged) = (self.cause.clone(), self.charged);
-        Self { object: self.object.image(), cause, charged }
-    }
-}
 
 impl State {
     /// Numbers a call for which the sandbox waits. Returns the cause of an exception that the call may throw: its

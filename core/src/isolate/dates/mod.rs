@@ -13,26 +13,12 @@ use std::ffi::c_int;
 
 use self::parse::Parts;
 use super::{
-    State,
-    crossing::bridge,
     engine::{Cx, Outcome, Raw, is_date, is_string, sys, tag_of, undefined},
     primitive::{Hint, primitive},
+    realm::originals::Dates,
+    state::State,
+    trampoline,
 };
-
-/// The engine's own, captured before any code of a run.
-#[derive(Clone, Copy)]
-pub(super) struct Originals {
-    pub(super) constructor: Raw,
-    /// The key of a method that turns an object into a primitive value: see [`primitive`].
-    pub(super) to_primitive: Raw,
-}
-
-impl Originals {
-    /// Every value that is held.
-    pub(super) fn all(&self) -> [Raw; 2] {
-        [self.constructor, self.to_primitive]
-    }
-}
 
 /// Years of one turn of the calendar, and its milliseconds.
 const TURN_YEARS: i32 = 400;
@@ -42,7 +28,7 @@ const TURN_MS: f64 = 146_097.0 * 86_400_000.0;
 const LARGEST_MS: f64 = 8.64e15;
 
 /// Replaces the constructor, and `Date.parse`.
-pub(super) fn install(cx: Cx, global: Raw) -> Outcome<Originals> {
+pub(super) fn install(cx: Cx, global: Raw) -> Outcome<Dates> {
     let hidden = sys::JS_PROP_WRITABLE | sys::JS_PROP_CONFIGURABLE;
     let original = cx.get_str(global, c"Date")?;
     let prototype = cx.get_str(original.raw(), c"prototype")?;
@@ -55,7 +41,7 @@ pub(super) fn install(cx: Cx, global: Raw) -> Outcome<Originals> {
     cx.define_str(global, "Date", constructor, hidden)?;
     let symbol = cx.get_str(global, c"Symbol")?;
     let to_primitive = cx.get_str(symbol.raw(), c"toPrimitive")?;
-    Ok(Originals { constructor: original.into_raw(), to_primitive: to_primitive.into_raw() })
+    Ok(Dates { constructor: original.into_raw(), to_primitive: to_primitive.into_raw() })
 }
 
 unsafe extern "C-unwind" fn construct(
@@ -65,13 +51,13 @@ unsafe extern "C-unwind" fn construct(
     argv: *mut Raw,
     _magic: c_int,
 ) -> Raw {
-    bridge::enter(ctx, |state| {
+    trampoline::enter(ctx, |state| {
         let cx = Cx(ctx);
         let original = state.realm().intrinsics.dates.constructor;
         if tag_of(new_target) == sys::JS_TAG_UNDEFINED {
             return cx.call(original, undefined(), &[]);
         }
-        let args = bridge::args(argc, argv);
+        let args = trampoline::args(argc, argv);
         let [value] = args else { return cx.construct_for(original, new_target, args) };
         if is_date(*value) {
             return cx.construct_for(original, new_target, args);
@@ -92,9 +78,9 @@ unsafe extern "C-unwind" fn parse_text(
     argv: *mut Raw,
     _magic: c_int,
 ) -> Raw {
-    bridge::enter(ctx, |state| {
+    trampoline::enter(ctx, |state| {
         let cx = Cx(ctx);
-        let text = bridge::args(argc, argv).first().copied().unwrap_or(undefined());
+        let text = trampoline::args(argc, argv).first().copied().unwrap_or(undefined());
         let text = cx.to_string(text)?;
         Ok(cx.number(time_of(state, cx, text.raw())?))
     })

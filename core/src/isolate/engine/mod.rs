@@ -19,7 +19,6 @@ pub(super) mod lexical;
 mod portable;
 mod properties;
 pub(super) mod reactions;
-pub(super) mod realm;
 pub(super) mod second;
 mod strings;
 pub(super) mod sys;

@@ -3,14 +3,17 @@
 //! In: a trial. Out: its result. The context has what code needs to run, and is gone with its heap after the trial.
 
 use super::{Cx, sys};
-use crate::isolate::memory::{escape, heap::Heap, instance};
+use crate::isolate::memory::{
+    escape,
+    heap::{Heap, new_runtime},
+};
 
 /// The result of a trial; `None` also if there is no memory for it.
 pub(in crate::isolate) fn try_out<T>(trial: impl FnOnce(Cx, &Heap) -> Option<T>) -> Option<T> {
     let heap = Heap::in_process();
     heap.set_leaves(true);
     let tried = escape::catch(|| {
-        let runtime = instance::new_runtime(&heap)?;
+        let runtime = new_runtime(&heap)?;
         let intrinsics = [
             sys::JS_AddIntrinsicBaseObjects,
             sys::JS_AddIntrinsicEval,

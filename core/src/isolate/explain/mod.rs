@@ -7,20 +7,21 @@
 //!
 //! [`Linker::candidates`]: crate::modules::program::Linker::candidates
 
+pub(super) mod explained;
 mod recursion;
 mod remedies;
 mod values;
 mod wording;
 
 use super::{
-    State,
-    backtrace::label_of,
     engine::{
         Raw,
         frames::{self, CallSite, Layout, Stack},
         is_error, is_string, sys,
     },
     exception,
+    marks::label_of,
+    state::State,
 };
 use crate::{
     data::{
@@ -35,14 +36,6 @@ const ENGINE_MESSAGE: usize = 256;
 
 /// The bytes of text that a run may have read again for its errors. Errors beyond them keep the engine's message.
 const MOST_READ_BYTES: usize = 4 << 20;
-
-/// The explanations that a run has had.
-#[derive(Default)]
-pub(super) struct Explained {
-    read_bytes: usize,
-    /// The last question, for code that fails at one place again and again.
-    last: Option<(String, Question, Vec<Candidate>)>,
-}
 
 /// The correction of a stack.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

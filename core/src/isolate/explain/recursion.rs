@@ -6,8 +6,8 @@
 use crate::{
     data::text::bounded,
     isolate::{
-        State,
         engine::{Raw, Thrown, frames::CallSite, is_string},
+        state::State,
     },
 };
 

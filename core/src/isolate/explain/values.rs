@@ -5,7 +5,6 @@
 
 use crate::{
     isolate::{
-        State,
         crossing::clone_out::describe,
         engine::{
             Atom, Keys, Local, Outcome, Property, Raw, Thrown, address_of, class_of, double_of,
@@ -14,6 +13,7 @@ use crate::{
             is_string, sys, tag_of, typed_array_type, undefined,
         },
         extension,
+        state::State,
     },
     modules::program::explain::{Key, Literal, Operand, Root},
 };

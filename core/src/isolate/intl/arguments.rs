@@ -5,8 +5,8 @@
 
 use super::{
     super::{
-        State,
         engine::{Cx, Local, Outcome, Raw, c_string, is_object, is_string, sys, tag_of, undefined},
+        state::State,
     },
     range_error, type_error,
 };

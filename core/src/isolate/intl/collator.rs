@@ -6,9 +6,9 @@ use std::cmp::Ordering;
 
 use super::{
     super::{
-        State,
         engine::{Cx, Local, Outcome, Raw, Seen, Thrown, int, sys, tag_of, undefined},
-        locale,
+        locale::warnings,
+        state::State,
     },
     Service,
     arguments::{Options, choose, locale_name, locales},
@@ -31,7 +31,7 @@ pub(super) static SERVICE: Service = Service {
 fn make(state: &State, cx: Cx, args: &[Raw]) -> Outcome<Slot> {
     let asked = locales(state, cx, args)?;
     let options = read(state, cx, args)?;
-    let is_plain = state.known_locale(&asked, locale::COLLATOR).is_plain();
+    let is_plain = state.known_locale(&asked, warnings::COLLATOR).is_plain();
     Ok(Slot::Collator { is_plain, options })
 }
 

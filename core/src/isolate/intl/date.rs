@@ -4,9 +4,9 @@
 
 use super::{
     super::{
-        State,
         engine::{Cx, Local, Outcome, Raw, is_date, sys, tag_of, undefined},
-        locale,
+        locale::warnings,
+        state::State,
     },
     Service,
     arguments::{Options, choose, locale_name, locales},
@@ -56,7 +56,7 @@ macro_rules! width {
 fn make(state: &State, cx: Cx, args: &[Raw]) -> Outcome<Slot> {
     let asked = locales(state, cx, args)?;
     let options = read(state, cx, args, Needs::AnyOrDate)?;
-    let is_plain = state.known_locale(&asked, locale::DATE_TIME_FORMAT).is_plain();
+    let is_plain = state.known_locale(&asked, warnings::DATE_TIME_FORMAT).is_plain();
     Ok(Slot::Date { is_plain, options })
 }
 

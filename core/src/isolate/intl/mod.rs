@@ -11,6 +11,7 @@
 pub(super) mod arguments;
 pub(super) mod collator;
 pub(super) mod date;
+pub(super) mod intrinsics;
 pub(super) mod number;
 mod results;
 mod segmenter;
@@ -19,12 +20,15 @@ mod words;
 
 use std::ffi::{CStr, c_int};
 
-use self::slots::Slot;
 pub(super) use self::slots::register_class;
+use self::{
+    intrinsics::{COUNT, Intrinsics},
+    slots::Slot,
+};
 use super::{
-    State,
-    crossing::bridge,
     engine::{Cx, Local, Outcome, Raw, Thrown, is_object, sys, tag_of, undefined},
+    state::State,
+    trampoline,
 };
 use crate::{
     intl::options::{Matcher, Named},
@@ -59,30 +63,8 @@ static SERVICES: [&Service; COUNT] = [
     &segmenter::SERVICE,
 ];
 
-/// The count of services.
-pub(super) const COUNT: usize = 7;
-
 /// Methods of one service are told apart by a number below this.
 const METHODS_OF_ONE: c_int = 16;
-
-/// The intrinsics that the functions here need.
-#[derive(Clone, Copy)]
-pub(super) struct Intrinsics {
-    /// The class of all objects of services.
-    class: u32,
-    prototypes: [Raw; COUNT],
-    /// The key of the method that gives an iterator.
-    iterator: Raw,
-    /// The prototypes of segments.
-    segments: [Raw; 2],
-}
-
-impl Intrinsics {
-    /// Every value that is held.
-    pub(super) fn all(&self) -> impl Iterator<Item = Raw> {
-        self.prototypes.into_iter().chain([self.iterator]).chain(self.segments)
-    }
-}
 
 const HIDDEN: u32 = sys::JS_PROP_WRITABLE | sys::JS_PROP_CONFIGURABLE;
 
@@ -137,7 +119,7 @@ unsafe extern "C-unwind" fn construct(
     argv: *mut Raw,
     magic: c_int,
 ) -> Raw {
-    bridge::enter(ctx, |state| {
+    trampoline::enter(ctx, |state| {
         let cx = Cx(ctx);
         let number = usize::try_from(magic).map_err(|_| Thrown)?;
         let service = SERVICES.get(number).ok_or(Thrown)?;
@@ -151,7 +133,7 @@ unsafe extern "C-unwind" fn construct(
             let message = format!("Constructor Intl.{} requires 'new'", text_of(service.name)?);
             return Err(type_error(state, &message));
         };
-        let slot = (service.make)(state, cx, bridge::args(argc, argv))?;
+        let slot = (service.make)(state, cx, trampoline::args(argc, argv))?;
         let prototype = prototype.filter(|prototype| is_object(prototype.raw()));
         slots::object(state, cx, prototype.map_or(own, |prototype| prototype.raw()), slot)
     })
@@ -164,13 +146,13 @@ unsafe extern "C-unwind" fn method(
     argv: *mut Raw,
     magic: c_int,
 ) -> Raw {
-    bridge::enter(ctx, |state| {
+    trampoline::enter(ctx, |state| {
         let number = usize::try_from(magic / METHODS_OF_ONE).map_err(|_| Thrown)?;
         let at = usize::try_from(magic % METHODS_OF_ONE).map_err(|_| Thrown)?;
         let service = SERVICES.get(number).ok_or(Thrown)?;
         let (name, _, body) = service.methods.get(at).ok_or(Thrown)?;
         let slot = own_slot(state, number, this, name)?;
-        body(state, Cx(ctx), &slot, bridge::args(argc, argv))
+        body(state, Cx(ctx), &slot, trampoline::args(argc, argv))
     })
 }
 
@@ -181,7 +163,7 @@ unsafe extern "C-unwind" fn bound_getter(
     _argv: *mut Raw,
     magic: c_int,
 ) -> Raw {
-    bridge::enter(ctx, |state| {
+    trampoline::enter(ctx, |state| {
         let cx = Cx(ctx);
         let number = usize::try_from(magic).map_err(|_| Thrown)?;
         let (name, length, _) = SERVICES.get(number).and_then(|it| it.bound).ok_or(Thrown)?;
@@ -203,12 +185,12 @@ unsafe extern "C-unwind" fn call_bound(
     magic: c_int,
     data: *mut Raw,
 ) -> Raw {
-    bridge::enter(ctx, |state| {
+    trampoline::enter(ctx, |state| {
         let number = usize::try_from(magic).map_err(|_| Thrown)?;
         let (name, _, body) = SERVICES.get(number).and_then(|it| it.bound).ok_or(Thrown)?;
         // SAFETY: made with one object as its data.
         let slot = own_slot(state, number, unsafe { *data }, name)?;
-        body(state, Cx(ctx), &slot, bridge::args(argc, argv))
+        body(state, Cx(ctx), &slot, trampoline::args(argc, argv))
     })
 }
 
@@ -219,11 +201,11 @@ unsafe extern "C-unwind" fn supported_locales(
     argv: *mut Raw,
     magic: c_int,
 ) -> Raw {
-    bridge::enter(ctx, |state| {
+    trampoline::enter(ctx, |state| {
         let cx = Cx(ctx);
         let number = usize::try_from(magic).map_err(|_| Thrown)?;
         let service = SERVICES.get(number).ok_or(Thrown)?;
-        let args = bridge::args(argc, argv);
+        let args = trampoline::args(argc, argv);
         let asked = arguments::locales(state, cx, args)?;
         let owner = format!("Intl.{}", text_of(service.name)?);
         let options = arguments::Options::coerced(state, cx, args, &owner)?;
@@ -240,9 +222,9 @@ unsafe extern "C-unwind" fn canonical_locales(
     argv: *mut Raw,
     _magic: c_int,
 ) -> Raw {
-    bridge::enter(ctx, |state| {
+    trampoline::enter(ctx, |state| {
         let cx = Cx(ctx);
-        results::texts(cx, arguments::locales(state, cx, bridge::args(argc, argv))?.into_iter())
+        results::texts(cx, arguments::locales(state, cx, trampoline::args(argc, argv))?.into_iter())
     })
 }
 

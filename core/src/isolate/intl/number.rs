@@ -4,10 +4,10 @@
 
 use super::{
     super::{
-        State,
         engine::{Cx, Local, Outcome, Raw, is_string, sys, tag_of, undefined},
-        locale,
+        locale::warnings,
         primitive::{Hint, primitive},
+        state::State,
     },
     Service,
     arguments::{Options, choose, locale_name, locales},
@@ -47,7 +47,7 @@ fn make(state: &State, cx: Cx, args: &[Raw]) -> Outcome<Slot> {
     choose!(options, "localeMatcher", Matcher, Matcher::BestFit);
     check_numbering(state, &options)?;
     let options = read(state, &options)?;
-    let is_plain = state.known_locale(&asked, locale::NUMBER_FORMAT).is_plain();
+    let is_plain = state.known_locale(&asked, warnings::NUMBER_FORMAT).is_plain();
     Ok(Slot::Number { is_plain, options })
 }
 

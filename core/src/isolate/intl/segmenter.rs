@@ -7,10 +7,10 @@ use std::ffi::c_int;
 
 use super::{
     super::{
-        State,
-        crossing::bridge,
         engine::{Cx, Local, Outcome, Raw, Thrown, bool as boolean, sys, undefined},
-        locale,
+        locale::warnings,
+        state::State,
+        trampoline,
     },
     HIDDEN, Service,
     arguments::{Options, choose, locale_name, locales},
@@ -60,7 +60,7 @@ fn make(state: &State, cx: Cx, args: &[Raw]) -> Outcome<Slot> {
     let options = Options::of_object(state, cx, args, "Intl.Segmenter")?;
     choose!(options, "localeMatcher", Matcher, Matcher::BestFit);
     let granularity = choose!(options, "granularity", Granularity, Granularity::Grapheme);
-    let is_plain = state.known_locale(&asked, locale::SEGMENTER).is_plain();
+    let is_plain = state.known_locale(&asked, warnings::SEGMENTER).is_plain();
     Ok(Slot::Segmenter { is_plain, granularity })
 }
 
@@ -88,14 +88,14 @@ unsafe extern "C-unwind" fn containing(
     argv: *mut Raw,
     _magic: c_int,
 ) -> Raw {
-    bridge::enter(ctx, |state| {
+    trampoline::enter(ctx, |state| {
         let cx = Cx(ctx);
         let Some(Slot::Segments { granularity }) = slots::slot(state, this) else {
             return Err(incompatible(state, "%SegmentsPrototype%.containing"));
         };
         let text = slots::bound(state, cx, this).ok_or(Thrown)?;
         let index =
-            cx.to_number(bridge::args(argc, argv).first().copied().unwrap_or(undefined()))?;
+            cx.to_number(trampoline::args(argc, argv).first().copied().unwrap_or(undefined()))?;
         let index = if index.is_nan() { 0.0 } else { index.trunc() };
         let length = cx.length(text.raw())?;
         #[expect(clippy::cast_precision_loss, reason = "a length below 2^31")]
@@ -126,7 +126,7 @@ unsafe extern "C-unwind" fn iterate(
     _argv: *mut Raw,
     _magic: c_int,
 ) -> Raw {
-    bridge::enter(ctx, |state| {
+    trampoline::enter(ctx, |state| {
         let cx = Cx(ctx);
         let Some(Slot::Segments { granularity }) = slots::slot(state, this) else {
             return Err(incompatible(state, "%SegmentsPrototype%[Symbol.iterator]"));
@@ -147,7 +147,7 @@ unsafe extern "C-unwind" fn next(
     _argv: *mut Raw,
     _magic: c_int,
 ) -> Raw {
-    bridge::enter(ctx, |state| {
+    trampoline::enter(ctx, |state| {
         let cx = Cx(ctx);
         let Some(Slot::SegmentIterator { granularity, at }) = slots::slot(state, this) else {
             return Err(incompatible(state, "%SegmentIterator.prototype%.next"));

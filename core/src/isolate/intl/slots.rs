@@ -6,8 +6,8 @@
 use std::ptr;
 
 use super::super::{
-    State,
     engine::{Cx, Local, Outcome, Raw, Thrown, class_of, sys, tag_of, undefined},
+    state::State,
 };
 use crate::intl::{
     collate::CollatorOptions,

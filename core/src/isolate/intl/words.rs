@@ -4,9 +4,9 @@
 
 use super::{
     super::{
-        State,
         engine::{Cx, Local, Outcome, Raw, is_object, is_string, sys, tag_of, undefined},
-        locale,
+        locale::warnings,
+        state::State,
     },
     Service,
     arguments::{Options, choose, locale_name, locales},
@@ -60,7 +60,7 @@ fn make_plural(state: &State, cx: Cx, args: &[Raw]) -> Outcome<Slot> {
     choose!(options, "localeMatcher", Matcher, Matcher::BestFit);
     let kind = choose!(options, "type", PluralKind, PluralKind::Cardinal);
     let digits = read_digits(state, &options, (0, 3), Notation::Standard)?;
-    state.known_locale(&asked, locale::PLURAL_RULES);
+    state.known_locale(&asked, warnings::PLURAL_RULES);
     // Plurals are the same in all of English, as V8 tells.
     Ok(Slot::Plural { is_plain: true, kind, digits })
 }
@@ -90,7 +90,7 @@ fn make_list(state: &State, cx: Cx, args: &[Raw]) -> Outcome<Slot> {
     choose!(options, "localeMatcher", Matcher, Matcher::BestFit);
     let kind = choose!(options, "type", ListKind, ListKind::Conjunction);
     let width = choose!(options, "style", TextWidth, TextWidth::Long);
-    let is_plain = state.known_locale(&asked, locale::LIST_FORMAT).is_plain();
+    let is_plain = state.known_locale(&asked, warnings::LIST_FORMAT).is_plain();
     Ok(Slot::List { is_plain, kind, width })
 }
 
@@ -211,7 +211,7 @@ fn make_relative(state: &State, cx: Cx, args: &[Raw]) -> Outcome<Slot> {
     check_numbering(state, &options)?;
     let width = choose!(options, "style", TextWidth, TextWidth::Long);
     let numeric = choose!(options, "numeric", Numeric, Numeric::Always);
-    let is_plain = state.known_locale(&asked, locale::RELATIVE_TIME_FORMAT).is_plain();
+    let is_plain = state.known_locale(&asked, warnings::RELATIVE_TIME_FORMAT).is_plain();
     Ok(Slot::Relative { is_plain, width, numeric })
 }
 

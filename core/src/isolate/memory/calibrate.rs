@@ -7,7 +7,10 @@
 //! second, code that spends its time inside builtins is interrupted late.
 #![expect(unsafe_code, reason = "reads the engine's memory")]
 
-use super::{escape, heap::Heap, instance};
+use super::{
+    escape,
+    heap::{Heap, new_runtime},
+};
 use crate::{isolate::engine::sys as qjs, os::process::PerProcess};
 use std::cell::Cell;
 use std::ffi::{CStr, c_int, c_void};
@@ -56,7 +59,7 @@ struct Scratch {
 
 impl Scratch {
     fn new(heap: &Heap) -> Option<Self> {
-        let runtime = instance::new_runtime(heap)?;
+        let runtime = new_runtime(heap)?;
         // SAFETY: each call gets the result of the one before, and failures are passed on.
         unsafe {
             let context = qjs::JS_NewContextRaw(runtime);

@@ -17,7 +17,7 @@ use super::{
     system::System,
     termination::Termination,
 };
-use crate::isolate::engine::{frames, sys as qjs};
+use crate::isolate::engine::sys as qjs;
 use std::cell::{Cell, RefCell};
 use std::ffi::c_void;
 use std::mem::{self, ManuallyDrop};
@@ -212,12 +212,10 @@ impl Heap {
         self.accounting().leaves.set(leaves);
     }
 
-    /// Whether the place of a run that must end can be noted: there are blocks for it, and a refused one leaves the engine.
+    /// Whether there are blocks for noting the place of a run that must end, and a refused one leaves the engine.
     pub(crate) fn tells_places(&self) -> bool {
         let accounting = self.accounting();
-        accounting.leaves.get()
-            && accounting.lent_bytes.get() > 0
-            && frames::probe::layout().is_some()
+        accounting.leaves.get() && accounting.lent_bytes.get() > 0
     }
 
     pub(crate) fn limit_bytes(&self) -> usize {
@@ -323,6 +321,14 @@ impl Heap {
         // SAFETY: allocated by `over`, freed by `drop`, and only ever shared.
         unsafe { self.accounting.as_ref() }
     }
+}
+
+/// A runtime whose every block comes from that heap, which has to outlive every use of it.
+pub(in crate::isolate) fn new_runtime(heap: &Heap) -> Option<*mut qjs::JSRuntime> {
+    let functions = heap.functions();
+    // SAFETY: the functions are copied, and the accounting stays in place until the runtime is never used again.
+    let runtime = unsafe { qjs::JS_NewRuntime2(&raw const functions, heap.opaque()) };
+    Some(runtime).filter(|runtime| !runtime.is_null())
 }
 
 impl Drop for Heap {

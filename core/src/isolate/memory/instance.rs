@@ -11,7 +11,7 @@ use super::{
     countdown::Countdown,
     escape::{self, Left},
     exchange::{Account, Figures},
-    heap::Heap,
+    heap::{Heap, new_runtime},
     interrupt::{self, Hook, PollSeat, PollState},
     slot::Slot,
     termination::Termination,
@@ -389,14 +389,6 @@ impl<R: Realm> Drop for Instance<R> {
             drop(Box::from_raw(self.polls.as_ptr()));
         }
     }
-}
-
-/// A runtime whose every block comes from that heap, which has to outlive every use of it.
-pub(in crate::isolate) fn new_runtime(heap: &Heap) -> Option<*mut qjs::JSRuntime> {
-    let functions = heap.functions();
-    // SAFETY: the functions are copied, and the accounting stays in place until the runtime is never used again.
-    let runtime = unsafe { qjs::JS_NewRuntime2(&raw const functions, heap.opaque()) };
-    Some(runtime).filter(|runtime| !runtime.is_null())
 }
 
 /// One entry; a panic poisons the instance.

@@ -9,7 +9,7 @@
 #![expect(unsafe_code, reason = "the engine's interrupt handler")]
 
 use super::{countdown::Countdown, escape, heap::Heap};
-use crate::isolate::engine::sys as qjs;
+use crate::isolate::engine::{frames, sys as qjs};
 use std::cell::Cell;
 use std::ffi::{c_int, c_void};
 use std::mem::ManuallyDrop;
@@ -116,8 +116,9 @@ impl PollState {
     ///
     /// [`scene`]: crate::isolate::scene
     fn interrupt(&mut self) -> bool {
-        // Without a host nobody notes the place.
-        let is_noted = !self.host.is_null() && self.heap.tells_places();
+        // Without a host nobody notes the place, and without the layout of frames nobody knows it.
+        let is_noted =
+            !self.host.is_null() && self.heap.tells_places() && frames::probe::layout().is_some();
         if self.interrupted >= MOST_INTERRUPTED || !is_noted {
             escape::leave();
         }

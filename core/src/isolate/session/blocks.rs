@@ -9,7 +9,7 @@ use std::{collections::HashMap, sync::Arc};
 use crate::{
     data::portable::{Input, Output, Portable},
     isolate::{
-        crossing::bridge::{Exported, ExportedPromise, HostPromise},
+        crossing::numbered::{Exported, ExportedPromise, HostPromise},
         engine::Local,
     },
 };

@@ -12,10 +12,11 @@ use std::{
 use crate::{
     data::portable::portable,
     isolate::{
-        State,
         crossing::clone_in::clone_args_in,
         engine::{Local, Outcome, Thrown, undefined},
         extension,
+        session::tables::Builtins,
+        state::State,
     },
     modules::{request::ExtensionRequest, session_request::UpdateRequest},
     value::{Event, Value, walk},
@@ -24,13 +25,6 @@ use crate::{
 /// The names of the built-in functions.
 const CONSOLE: &str = "console";
 const REPORT: &str = "report";
-
-/// The built-in names that are bound.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Builtins {
-    console: bool,
-    report: bool,
-}
 
 /// One message of the host.
 #[derive(Debug)]
@@ -46,7 +40,6 @@ pub(super) struct Given {
     values: Option<Value>,
 }
 
-portable!(struct Builtins { console, report });
 portable!(struct ExtensionRequest { names, properties });
 portable!(struct Given { globals, removed, extension, first, count, values });
 portable!(struct Capabilities { given, last });

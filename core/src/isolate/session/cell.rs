@@ -9,7 +9,7 @@ use std::{
     sync::Arc,
 };
 
-use super::names::Slots;
+use super::{declared::Slots, present::Present};
 use crate::{
     data::{
         cell::ValueFrom,
@@ -18,16 +18,15 @@ use crate::{
         text::{MESSAGE_LIMIT, bounded},
     },
     isolate::{
-        State,
-        backtrace::marked,
+        awaiting::{await_numbered, await_promise, await_value},
         crossing::{clone_in::clone_args_in, clone_out::clone_cell_value},
+        end::{CellEnd, End, NotStarted},
         engine::{Local, Outcome, Raw, Thrown, is_proxy, sys, tag_of, undefined},
         exception,
         loader::Body,
-        settle::{
-            CellEnd, End, HELD, IMPORTED, NotStarted, RESOLVED, RETURNED, Signal, await_numbered,
-            await_promise, await_value,
-        },
+        marks::marked,
+        signal::{HELD, IMPORTED, RESOLVED, RETURNED, Signal},
+        state::State,
     },
     modules::{compile::cell::CellValue, session_program::LinkedCell},
     value::{ErrorClass, Value},
@@ -38,35 +37,6 @@ const TEXT_LIMIT: usize = 16 << 10;
 
 /// The most names that a message about a missing one lists.
 const LISTED_NAMES: usize = 20;
-
-/// The cell that runs.
-pub(super) struct Present {
-    pub(super) slots: Slots,
-    /// Whether it came to its end, without a `return`.
-    pub(super) came_to_end: Cell<bool>,
-    /// Whether it has given its value, which may have to be awaited.
-    pub(super) has_value: Cell<bool>,
-    /// The value that it has given, until that is awaited.
-    pub(super) value: RefCell<Option<Local>>,
-    /// The source of its value, unless it returned.
-    source: CellValue,
-    /// The host's calls that it is, if the host called functions: those of them that have no outcome.
-    held: Option<RefCell<HashSet<u32>>>,
-}
-
-impl Present {
-    /// As [`Local::image`].
-    pub(super) fn image(&self) -> Self {
-        Self {
-            slots: self.slots.image(),
-            came_to_end: self.came_to_end.clone(),
-            has_value: self.has_value.clone(),
-            value: RefCell::new(self.value.borrow().as_ref().map(Local::image)),
-            source: self.source,
-            held: self.held.clone(),
-        }
-    }
-}
 
 /// The work of a cell, ready to begin.
 pub(super) enum Ready {

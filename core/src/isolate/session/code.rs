@@ -10,10 +10,10 @@ use memchr::memmem;
 
 use crate::{
     isolate::{
-        State,
-        backtrace::marked,
         engine::{Local, Outcome, Thrown, c_string, sys},
-        loader::throw_compile_error,
+        link_errors::throw_compile_error,
+        marks::marked,
+        state::State,
     },
     modules::compile::cell::CompiledCell,
 };

@@ -11,22 +11,21 @@ use std::{
 };
 
 use super::{
-    Builtins, Seats, Session,
     blocks::Blocks,
-    modules::Loaded,
-    names::{Declared, Import, Imports},
-    seats::Seat,
+    declared::{Declared, Import, Imports},
+    seats::{Seat, Seats},
+    tables::{Builtins, Loaded, Session},
 };
 use crate::{
     binding::inbound::Inbound,
     data::portable::{Input, Output, Portable, portable},
     isolate::{
-        State,
-        crossing::bridge::{Exported, ExportedPromise, HostPromise},
+        crossing::numbered::{Exported, ExportedPromise, HostPromise},
         engine::{Local, address_of},
-        extension::Opened,
-        locale,
+        extension::parts::Opened,
+        locale::warnings,
         memory::escape::forgetting,
+        state::State,
     },
 };
 
@@ -45,7 +44,7 @@ struct Tables {
     exported_promises: Blocks<ExportedPromise>,
     counts: HashMap<Box<str>, u32>,
     timers: HashMap<Box<str>, Instant>,
-    warned_locale_methods: [bool; locale::WARNING_COUNT],
+    warned_locale_methods: [bool; warnings::WARNING_COUNT],
     kept: usize,
     declared: Arc<Declared>,
     imports: Imports,
@@ -255,23 +254,6 @@ fn pair((first, second): &(Local, Local)) -> (Local, Local) {
 
 fn copied<V>(table: &HashMap<u32, V>, image: impl Fn(&V) -> V) -> HashMap<u32, V> {
     table.iter().map(|(number, value)| (*number, image(value))).collect()
-}
-
-impl Imports {
-    fn image(&self) -> Self {
-        let names = self.names.iter().map(|(key, import)| (*key, import.image())).collect();
-        Self { object: self.object.as_ref().map(Local::image), names }
-    }
-}
-
-impl Import {
-    fn image(&self) -> Self {
-        Self {
-            key: self.key.image(),
-            namespace: self.namespace.image(),
-            imported: self.imported.image(),
-        }
-    }
 }
 
 impl Tables {

@@ -13,13 +13,19 @@ use std::{
 
 use super::{
     image::{self, Image},
-    isolate::{Before, CellSeat, Concluded, Progress, SessionIsolate, arm, discharge, program_of},
-    turns::{enter, hand_in},
+    isolate::{Before, SessionIsolate, arm, discharge},
+    turns::{enter, hand_in, program_of},
+    work::{CellSeat, Concluded, Progress},
 };
 use crate::{
     binding::inbound::Inbound,
     data::cell::SessionState,
-    isolate::{End, Turn, memory::snapshot::Snapshot, settle, state::State},
+    isolate::{
+        end::{End, Turn},
+        memory::snapshot::Snapshot,
+        settle,
+        state::State,
+    },
     value::Charge,
 };
 

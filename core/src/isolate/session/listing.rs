@@ -6,11 +6,11 @@
 use crate::{
     data::{cell::Name, text::bounded},
     isolate::{
-        State,
         engine::{
             Local, Outcome, Raw, Thrown, double_of, int_of, is_array, is_map, is_object, is_proxy,
             is_set, is_string, sys, tag_of, typed_array_type,
         },
+        state::State,
     },
 };
 

@@ -3,12 +3,9 @@
 //! In: a module that was loaded for an import. Out: the same one for later imports. The engine keeps a list of modules
 //! for each context, and modules run in a context of their own; so an import in a cell finds them here.
 
-use std::{collections::HashMap, sync::Arc};
+use std::sync::Arc;
 
-use crate::isolate::{State, engine::sys};
-
-/// Addresses of modules.
-pub(super) type Loaded = Arc<HashMap<Box<str>, usize>>;
+use crate::isolate::{engine::sys, state::State};
 
 impl State {
     /// The module with that name, if an import has loaded it.

@@ -11,38 +11,25 @@
 
 use std::{collections::HashMap, ffi::c_int, sync::Arc};
 
-use super::Session;
+use super::{
+    declared::{Import, Slots},
+    parts::Parts,
+    tables::Session,
+};
 use crate::{
-    data::{cell::NameKind, portable::portable},
+    data::cell::NameKind,
     isolate::{
-        State,
-        crossing::bridge,
         engine::{
-            Atom, Cx, Local, Outcome, Raw, Thrown, address_of,
+            Cx, Local, Outcome, Raw, Thrown, address_of,
             exotic::{self, Methods},
             is_object, lexical, sys, tag_of, undefined,
         },
         loader,
+        state::State,
+        trampoline,
     },
-    modules::{
-        compile::{Imported, cell::CellPlan},
-        session_program::LinkedCell,
-    },
+    modules::{compile::Imported, session_program::LinkedCell},
 };
-
-/// The parts of a realm that sessions need.
-#[derive(Clone, Copy)]
-pub(in crate::isolate) struct Parts {
-    /// The table of global declarations, as cells see it.
-    entries: Raw,
-    /// The context in which modules run, and the table as they see it.
-    modules: Cx,
-    module_entries: Raw,
-    /// The class of the objects through which cells set their names.
-    binder: u32,
-    /// The class of the object that has the imports.
-    imports: u32,
-}
 
 impl Parts {
     /// Prepares a realm; `None` if the engine's table is not known.
@@ -54,78 +41,6 @@ impl Parts {
         let modules = cx.second().ok()?;
         let (entries, module_entries) = (lexical::of(cx)?, lexical::of(modules)?);
         Some(Self { entries, modules, module_entries, binder, imports })
-    }
-
-    /// The context in which modules run. It has the globals of the host, and no names of cells.
-    pub(in crate::isolate) fn modules(self) -> Cx {
-        self.modules
-    }
-}
-
-/// The names that cells have declared, in order.
-#[derive(Clone, Default)]
-pub(super) struct Declared {
-    names: Vec<(Arc<str>, NameKind)>,
-    index: HashMap<Arc<str>, usize>,
-}
-
-impl Declared {
-    pub(super) fn kind(&self, name: &str) -> Option<NameKind> {
-        self.index.get(name).and_then(|&index| self.names.get(index)).map(|(_, kind)| *kind)
-    }
-
-    pub(super) fn iter(&self) -> impl Iterator<Item = (&str, NameKind)> {
-        self.names.iter().map(|(name, kind)| (&**name, *kind))
-    }
-
-    fn declare(&mut self, name: &str, kind: NameKind) {
-        match self.index.get(name).and_then(|&index| self.names.get_mut(index)) {
-            Some(known) => known.1 = kind,
-            None => {
-                let name: Arc<str> = name.into();
-                self.index.insert(Arc::clone(&name), self.names.len());
-                self.names.push((name, kind));
-            }
-        }
-    }
-}
-
-/// The imports that are live, by the key of their name.
-#[derive(Default)]
-pub(super) struct Imports {
-    /// The object in the chain, once there is an import.
-    pub(super) object: Option<Local>,
-    pub(super) names: HashMap<u32, Import>,
-}
-
-/// A name of another module.
-pub(super) struct Import {
-    /// The key of the name here, which the table's key is.
-    pub(super) key: Atom,
-    pub(super) namespace: Local,
-    pub(super) imported: Atom,
-}
-
-portable!(struct Declared { names, index });
-portable!(struct Imports { object, names });
-portable!(struct Import { key, namespace, imported });
-
-/// The names of a cell that runs, by the engine's key.
-#[derive(Default)]
-pub(super) struct Slots {
-    plan: Arc<CellPlan>,
-    keys: Vec<Atom>,
-    index: HashMap<u32, usize>,
-}
-
-impl Slots {
-    /// As [`Local::image`].
-    pub(super) fn image(&self) -> Self {
-        Self {
-            plan: Arc::clone(&self.plan),
-            keys: self.keys.iter().map(Atom::image).collect(),
-            index: self.index.clone(),
-        }
     }
 }
 
@@ -369,7 +284,7 @@ unsafe extern "C-unwind" fn set(
     _receiver: Raw,
     _flags: c_int,
 ) -> c_int {
-    let result = bridge::enter(ctx, |state| {
+    let result = trampoline::enter(ctx, |state| {
         let session = state.session()?;
         let present = session.present.borrow();
         if let Some(present) = &*present {
@@ -394,7 +309,7 @@ unsafe extern "C-unwind" fn describe(
     key: sys::JSAtom,
 ) -> c_int {
     let mut found = 0;
-    let result = bridge::enter(ctx, |state| {
+    let result = trampoline::enter(ctx, |state| {
         let cx = Cx(ctx);
         if cx == state.parts()?.modules {
             // Modules have none of the names of cells.

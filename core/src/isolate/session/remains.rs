@@ -4,9 +4,9 @@
 //! the name of its file; so a cell is dead when nothing in the engine has its name.
 
 use crate::isolate::{
-    State,
-    backtrace::marked,
     engine::{Thrown, sys},
+    marks::marked,
+    state::State,
 };
 
 impl State {

@@ -6,22 +6,26 @@
 use std::ptr::NonNull;
 
 use super::{
-    Work,
     capabilities::Capabilities,
     cell::{self, Ready},
     image::Image,
-    isolate::{Progress, program_of},
+    work::{Progress, Work},
 };
 use crate::{
     binding::inbound::Inbound,
     data::outcome::Status,
     isolate::{
-        End, Realm, Turn, loader,
+        end::{End, NotStarted, Turn},
+        loader,
         memory::home::Tenant,
-        settle::{self, NotStarted},
+        realm::Realm,
+        settle,
         state::State,
     },
-    modules::{program::Unlinked, session_program::LinkedCell},
+    modules::{
+        program::Unlinked,
+        session_program::{LinkedCell, SessionProgram},
+    },
 };
 
 /// Enters the engine, and notes if it is left for good.
@@ -177,4 +181,8 @@ fn again(state: &State, inbound: &Inbound, images: &[&Image]) -> Option<Inbound>
         }
         _ => None,
     }
+}
+
+pub(super) fn program_of(state: &mut State) -> &mut SessionProgram {
+    state.linker.get_mut().session().expect("the program of a session")
 }

@@ -8,25 +8,25 @@
 //!
 //! A run without such calls pays for one look at each promise when it is answered.
 
+pub(super) mod losses;
 mod warnings;
 
+use self::losses::{Loss, Losses, Lost, Site, Unawaited, Watched, is_same};
 use super::{
-    State,
-    backtrace::label_of,
-    crossing::bridge::HostCall,
+    crossing::numbered::HostCall,
     engine::{
-        Local, Raw, address_of,
+        Local, Raw,
         frames::{self, Caller},
         reactions::{self, ChainEnd, Layout, Walk},
     },
-    extension, session,
+    extension::functions,
+    marks::label_of,
+    session::cell,
+    state::State,
 };
 
 /// The answered promises that are watched at once. Of further ones nothing is told.
 const MOST_WATCHED: usize = 64;
-
-/// The places that a run tells of.
-const MOST_TOLD: usize = 10;
 
 /// The call sites among which a call that the extension passes on has the code that made it.
 const PASSED_ON_BY: usize = 3;
@@ -37,21 +37,13 @@ const OF_PENDING_CALL: i32 = 3;
 /// The references to the promise of an async function that waits.
 const OF_FUNCTION: i32 = 2;
 
-/// The place of a call in the text of its author.
-#[derive(Clone)]
-pub(super) struct Site {
-    /// The host function that was called.
-    function: Local,
-    caller: Caller,
-}
-
 impl Site {
     /// The site of a call of a host function, with its callers, the innermost first. Of a call that a helper of the host
     /// passes on, it is the call of the helper. `None` for calls that the extension makes for itself: its host knows which
     /// of them are lost.
     pub(super) fn new(state: &State, function: &Local, callers: &[Caller]) -> Option<Self> {
         let number = state.host_function_number(function.raw());
-        let is_passed_on = number.is_some_and(extension::is_told);
+        let is_passed_on = number.is_some_and(functions::is_told);
         let own = if is_passed_on { PASSED_ON_BY } else { 1 };
         let at = callers.iter().take(own).position(|caller| !caller.is_trusted())?;
         let callers = &callers[at..];
@@ -61,99 +53,6 @@ impl Site {
             _ => (function.raw(), callers.first()?),
         };
         Some(Self { function: state.realm().cx.dup(function), caller: caller.clone() })
-    }
-}
-
-/// The way in which a call was lost.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Loss {
-    /// It had no answer when the run ended.
-    Unanswered,
-    /// Nothing was ever attached to its promise.
-    Unawaited,
-    /// An async function awaited it, and nothing was ever attached to the promise of that.
-    FunctionUnawaited,
-    /// An async function awaited it, and was not done when the run ended.
-    FunctionUnfinished,
-}
-
-/// Calls of one place that were lost in one way.
-struct Lost {
-    site: Site,
-    loss: Loss,
-    calls: usize,
-    /// The async function whose value was lost, where it waited last.
-    function: Option<Caller>,
-    /// The number of the first call.
-    made: u32,
-    /// The number of the cell that lost it.
-    cell: u32,
-}
-
-/// A promise with an answer to which nothing is attached yet.
-struct Watched {
-    promise: Local,
-    site: Site,
-    /// Whether it is the promise of a function that awaited the call.
-    is_of_function: bool,
-    /// That function, where it waited last.
-    function: Option<Caller>,
-    made: u32,
-    /// The number of the cell that computes.
-    cell: u32,
-}
-
-/// The promises of calls that have an answer.
-#[derive(Default)]
-pub(super) struct Unawaited {
-    watched: Vec<Watched>,
-    /// Lost already: nothing refers to their promises any more.
-    lost: Losses,
-    /// Whether there were more promises than are watched.
-    is_cut: bool,
-    /// Whether a promise is watched that no job has run since.
-    is_fresh: bool,
-}
-
-impl Unawaited {
-    fn is_empty(&self) -> bool {
-        self.watched.is_empty() && self.lost.places.is_empty()
-    }
-}
-
-/// The places that have lost calls, as many as are told of.
-#[derive(Default)]
-struct Losses {
-    places: Vec<Lost>,
-    /// The calls of other places.
-    more: usize,
-}
-
-impl Losses {
-    fn add(&mut self, lost: Lost) {
-        if let Some(known) = self.places.iter_mut().find(|known| known.is_alike(&lost)) {
-            known.calls += lost.calls;
-            known.made = known.made.min(lost.made);
-        } else if self.places.len() < MOST_TOLD {
-            self.places.push(lost);
-        } else {
-            self.more += lost.calls;
-        }
-    }
-}
-
-impl Lost {
-    fn is_alike(&self, other: &Self) -> bool {
-        let places = [&self.function, &other.function];
-        let waits_alike = match places {
-            [Some(one), Some(other)] => one.is_at(other),
-            _ => places.iter().all(|place| place.is_none()),
-        };
-        self.loss == other.loss
-            && self.cell == other.cell
-            && self.site.caller.is_at(&other.site.caller)
-            && is_same(self.site.function.raw(), other.site.function.raw())
-            && waits_alike
     }
 }
 
@@ -260,7 +159,7 @@ impl State {
     /// Tells of the calls that are lost now that the run, or a cell, has ended well.
     pub(super) fn warn_of_lost_calls(&self) {
         let none = self.host_promises.borrow().is_empty() && self.unawaited.borrow().is_empty();
-        if none || self.own_console.get() || session::is_held(self) {
+        if none || self.own_console.get() || cell::is_held(self) {
             return;
         }
         let Some(layout) = reactions::layout() else { return };
@@ -367,19 +266,12 @@ impl Watched {
         let cell = state.cell.get();
         Self { promise, site, is_of_function: false, function: None, made, cell }
     }
+}
 
-    fn lost(self) -> Lost {
-        self.lost_by(false)
-    }
-
-    fn lost_by(self, is_pending: bool) -> Lost {
-        let loss = match (self.is_of_function, is_pending) {
-            (false, _) => Loss::Unawaited,
-            (true, false) => Loss::FunctionUnawaited,
-            (true, true) => Loss::FunctionUnfinished,
-        };
-        let Self { site, function, made, cell, .. } = self;
-        Lost { site, loss, calls: 1, function, made, cell }
+impl HostCall {
+    /// The place of the call, unless the extension made the call for itself.
+    pub(super) fn site(&self, state: &State) -> Option<Site> {
+        Site::new(state, &self.function, self.callers())
     }
 }
 
@@ -392,8 +284,4 @@ fn is_fine(layout: Layout, known: &Watched) -> bool {
         || (known.is_of_function
             && !reactions::is_pending(layout, promise)
             && reactions::is_without_value(layout, promise))
-}
-
-fn is_same(one: Raw, other: Raw) -> bool {
-    address_of(one) == address_of(other)
 }

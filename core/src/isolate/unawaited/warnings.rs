@@ -4,14 +4,15 @@
 //! with the number of its calls, and one with the number of the calls elsewhere. The logs are nothing that can end a run:
 //! there are none where the limit leaves little room.
 
-use super::{Loss, Losses, Lost, Site};
+use super::losses::{Loss, Losses, Lost, Site};
 use crate::{
     data::outcome::{LogLevel, Position},
     isolate::{
-        State,
-        backtrace::label_of,
         engine::{frames::Caller, is_string},
-        exception, extension,
+        exception,
+        extension::functions,
+        marks::label_of,
+        state::State,
     },
     modules::program::{
         self,
@@ -39,7 +40,7 @@ impl State {
         for ((lost, name), place) in lost.iter().zip(names).zip(places) {
             let number = self.host_function_number(lost.site.function.raw());
             // `sql` is called as `db.sql`.
-            let name = number.and_then(extension::name_of).map_or(name, str::to_owned);
+            let name = number.and_then(functions::name_of).map_or(name, str::to_owned);
             let call = match place {
                 Some((file, Position { line, column })) => {
                     format!("{name} ({file}:{line}:{column})")

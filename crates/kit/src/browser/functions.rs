@@ -213,7 +213,7 @@ impl Inner {
         if let Request::Navigate(url, _) = &request {
             timeout(limit, judge(&self.options, url)).await.map_err(|_| Fault::Timeout)??;
         }
-        // Those before it have their own times.
+        // The requests before this one have limits of their own.
         let page = Arc::clone(&self.turn).lock_owned().await;
         let cell = run.interception().and_then(KitRun::of);
         if cell.as_ref().is_some_and(KitRun::is_over) {

@@ -4,8 +4,8 @@
 
 use crate::{
     isolate::{
-        State,
         engine::{Raw, address_of, class_of, is_object, is_proxy, tag_of},
+        state::State,
     },
     value::ErrorClass,
 };

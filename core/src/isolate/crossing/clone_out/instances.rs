@@ -10,8 +10,8 @@ use super::{Crossing, Frame, Walk, describe::constructor_name, objects::count, w
 use crate::{
     data::inspect::inspect_with,
     isolate::{
-        backtrace::marked,
         engine::{Local, Outcome, Raw, Thrown, is_array, is_map, is_set, undefined},
+        marks::marked,
     },
 };
 

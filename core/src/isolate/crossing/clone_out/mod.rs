@@ -15,12 +15,12 @@ use std::{cell::RefCell, collections::HashMap, ffi::CStr, rc::Rc};
 pub(in crate::isolate) use self::describe::{describe, error_class};
 use crate::{
     isolate::{
-        State, backtrace,
         engine::{
             Keys, Local, Outcome, Property, Raw, Seen, Thrown, double_of, int_of, is_object,
             is_string, sys, tag_of, undefined,
         },
-        exception,
+        exception, marks,
+        state::State,
     },
     value::{
         MOST_KEY_UNITS, Value, Writer,
@@ -387,7 +387,7 @@ impl<'s> Walk<'s> {
     /// The text for a value that cannot be cloned.
     fn placeholder(&self, text: &str) -> String {
         if self.crossing == Crossing::Cell || self.shows_classes {
-            backtrace::marked(text)
+            marks::marked(text)
         } else {
             text.to_owned()
         }

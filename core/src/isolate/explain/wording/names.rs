@@ -6,7 +6,7 @@ use super::{
 };
 use crate::{
     data::nearest::misspelled,
-    isolate::engine::realm::GLOBALS,
+    isolate::realm::GLOBALS,
     modules::program::explain::{Declared, Failure},
 };
 

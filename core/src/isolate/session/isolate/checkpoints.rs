@@ -4,14 +4,14 @@
 //! they have it.
 
 use super::{
-    Limits, Progress, SessionIsolate,
+    Limits, SessionIsolate,
     image::{self, Image},
-    program_of,
 };
 use crate::{
     data::cell::SessionState,
     isolate::{
         memory::{escape::forgetting, heap::Heap, snapshot::Snapshot},
+        session::{turns::program_of, work::Progress},
         state::State,
     },
 };

@@ -11,12 +11,13 @@ use std::sync::Arc;
 
 pub(super) use self::checkpoints::{Before, discharge};
 use super::{
-    Session,
     capabilities::Capabilities,
     image::{self, Image},
     interleave::{Flights, Landed, images},
     seats::Seats,
-    turns::{begin, enter, fit, hand_in, link, load},
+    tables::Session,
+    turns::{begin, enter, fit, hand_in, link, load, program_of},
+    work::{CellSeat, Concluded, Progress, Work},
 };
 use crate::{
     binding::inbound::Inbound,
@@ -24,70 +25,29 @@ use crate::{
         cell::{Name, SessionState},
         outcome::ExecutionError,
         portable::portable,
-        source::{Language, SourceText},
     },
     isolate::{
-        Embedder, End, NullEmbedder, Realm, Task, Termination, Turn,
+        end::{End, Turn},
         engine::{jobs, lexical, second},
         memory::{
             escape::forgetting,
             home::{Occupied, Tenant},
             instance,
         },
-        on_poll, settle, stalled,
+        null_embedder::NullEmbedder,
+        realm::Realm,
+        settle,
+        stalled::{self, without_place},
         state::State,
-        without_place,
+        task::Task,
+        trampoline::on_poll,
     },
     modules::{
         cache::Cache,
         session_program::SessionProgram,
         session_request::{SessionRequest, UpdateRequest},
     },
-    value::Value,
 };
-
-/// The work of a cell.
-#[derive(Debug)]
-pub(crate) enum Work {
-    /// Runs a source. The caller has filled in the file name (`<cell N>`) and the language.
-    Source { source: SourceText, filename: String, language: Language },
-    /// Calls what a cell declared under that name. `args` is a message that is an array.
-    Call { name: String, args: Value },
-    /// Calls a function that the host holds. The outcome goes to [`Embedder::function_settled`], and the cell ends as
-    /// [`End::Cell`](crate::isolate::End::Cell) without a value, whatever the outcome. If the cell ends in any other way, the function has not
-    /// settled.
-    Held { function: u32, args: Value, call: u32 },
-}
-
-/// The surroundings of a cell.
-#[derive(Clone)]
-pub(crate) struct CellSeat {
-    /// Its number among all cells of the session, if cells interleave; otherwise zero.
-    pub(crate) number: u32,
-    pub(crate) embedder: Arc<dyn Embedder>,
-    pub(crate) termination: Arc<Termination>,
-    /// Whether the built-in `report` exists.
-    pub(crate) report: bool,
-}
-
-/// The effect of a cell on the state.
-#[derive(Debug)]
-pub(crate) struct Concluded {
-    pub(crate) state: SessionState,
-    /// Messages of the host that a cell was handed which has been undone, or which never ran. The next cell must be
-    /// handed them first.
-    pub(crate) again: Vec<Inbound>,
-    /// Other cells in flight that were undone with it.
-    pub(crate) undone: Vec<u32>,
-    /// Whether no code of it ran, so that nothing has changed.
-    pub(crate) is_untouched: bool,
-}
-
-impl Concluded {
-    pub(crate) fn of(state: SessionState, again: Vec<Inbound>) -> Self {
-        Self { state, again, undone: Vec::new(), is_untouched: false }
-    }
-}
 
 /// A session in one tenant. Used by one thread at a time.
 pub(crate) struct SessionIsolate {
@@ -127,16 +87,6 @@ impl Limits {
             checkpoint_bytes: bytes(request.checkpoint_limit()),
         }
     }
-}
-
-/// The progress of a cell.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Progress {
-    /// No code ran, so nothing has changed.
-    Untouched,
-    Running,
-    /// The engine was left, and its heap is broken.
-    Left,
 }
 
 portable!(struct Numbers { function, promise, call, first_function });
@@ -527,10 +477,6 @@ fn new_state(
     state.next_promise.set(numbers.promise);
     state.last_started.set(numbers.call);
     Box::new(state)
-}
-
-pub(super) fn program_of(state: &mut State) -> &mut SessionProgram {
-    state.linker.get_mut().session().expect("the program of a session")
 }
 
 fn program_of_shared(state: &State) -> Option<SessionProgram> {

@@ -9,7 +9,14 @@ use std::sync::Arc;
 use super::{Before, Limits, Numbers, SessionIsolate, image::Image, new_state, program_of_shared};
 use crate::{
     data::portable::{Input, Output, Portable},
-    isolate::{Home, Lease, Realm, Tenant, session::capabilities::Capabilities},
+    isolate::{
+        memory::{
+            home::{Home, Tenant},
+            pool::Lease,
+        },
+        realm::Realm,
+        session::capabilities::Capabilities,
+    },
     modules::{cache::Cache, session_program::SessionProgram, session_request::SessionRequest},
 };
 

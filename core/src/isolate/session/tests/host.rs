@@ -19,10 +19,18 @@ use crate::{
         source::{Language, SourceText},
     },
     isolate::{
-        Embedder, End, Pool, PoolOptions, Realm, Started, Termination, Turn,
-        memory::home::{Home, Tenant},
-        session::{CellSeat, SessionIsolate, Work},
-        settle::CellEnd,
+        embedder::{Embedder, Started},
+        end::{CellEnd, End, Turn},
+        memory::{
+            home::{Home, Tenant},
+            pool::{Pool, PoolOptions},
+            termination::Termination,
+        },
+        realm::Realm,
+        session::{
+            SessionIsolate,
+            work::{CellSeat, Work},
+        },
     },
     modules::{
         cache::Cache,

@@ -2,20 +2,23 @@
 //!
 //! In: calls of `toLocaleString`, `localeCompare` and the like. Out: the texts of `Intl`, or the engine's own result; and
 //! if the call asked for a locale other than en-US, a log of level `warn`, one for each method and run. A caller with a
-//! console of its own gets no such log.
+//! console of its own gets no such log. `warnings` has the numbers of these logs.
 
 #![expect(unsafe_code, reason = "the engine calls this function with raw pointers")]
 
+pub(super) mod warnings;
+
 use std::ffi::{CStr, c_int};
 
+use self::warnings::{CONSTRUCTORS, METHOD_COUNT};
 use super::{
-    State,
-    crossing::bridge,
     engine::{Cx, Local, Outcome, Raw, Thrown, is_array, sys, tag_of, typed_array_type, undefined},
     intl::{
         self,
         arguments::{Locale, locales},
     },
+    state::State,
+    trampoline,
 };
 
 use crate::data::outcome::LogLevel;
@@ -52,43 +55,6 @@ const METHODS: [Method; METHOD_COUNT] = [
     Method { class: c"String", name: c"localeCompare", locale: 1, kind: Kind::Compare },
     Method { class: c"String", name: c"toLocaleLowerCase", locale: 0, kind: Kind::Own },
     Method { class: c"String", name: c"toLocaleUpperCase", locale: 0, kind: Kind::Own },
-];
-
-pub(super) const METHOD_COUNT: usize = 10;
-
-/// All that a run is warned of once: a locale of each method, and of each constructor of `Intl`.
-pub(super) const WARNING_COUNT: usize = METHOD_COUNT + 7;
-
-/// The number of the warning of `Intl.NumberFormat`.
-pub(super) const NUMBER_FORMAT: usize = METHOD_COUNT;
-
-/// The number of the warning of `Intl.DateTimeFormat`.
-pub(super) const DATE_TIME_FORMAT: usize = METHOD_COUNT + 1;
-
-/// The number of the warning of `Intl.Collator`.
-pub(super) const COLLATOR: usize = METHOD_COUNT + 2;
-
-/// The number of the warning of `Intl.PluralRules`.
-pub(super) const PLURAL_RULES: usize = METHOD_COUNT + 3;
-
-/// The number of the warning of `Intl.RelativeTimeFormat`.
-pub(super) const RELATIVE_TIME_FORMAT: usize = METHOD_COUNT + 4;
-
-/// The number of the warning of `Intl.ListFormat`.
-pub(super) const LIST_FORMAT: usize = METHOD_COUNT + 5;
-
-/// The number of the warning of `Intl.Segmenter`.
-pub(super) const SEGMENTER: usize = METHOD_COUNT + 6;
-
-/// The constructors of `Intl`, in the order of their warnings.
-const CONSTRUCTORS: [&str; WARNING_COUNT - METHOD_COUNT] = [
-    "NumberFormat",
-    "DateTimeFormat",
-    "Collator",
-    "PluralRules",
-    "RelativeTimeFormat",
-    "ListFormat",
-    "Segmenter",
 ];
 
 /// The class that all typed arrays inherit from. No global name leads to it.
@@ -138,11 +104,11 @@ unsafe extern "C-unwind" fn call(
     argv: *mut Raw,
     magic: c_int,
 ) -> Raw {
-    bridge::enter(ctx, |state| {
+    trampoline::enter(ctx, |state| {
         let cx = Cx(ctx);
         let number = usize::try_from(magic).map_err(|_| Thrown)?;
         let method = METHODS.get(number).ok_or(Thrown)?;
-        let args = bridge::args(argc, argv);
+        let args = trampoline::args(argc, argv);
         let before = args.get(..method.locale).unwrap_or(args);
         let given = args.get(method.locale..).unwrap_or_default();
         let given = given.get(..2).unwrap_or(given);

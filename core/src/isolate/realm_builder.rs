@@ -1,232 +1,38 @@
-//! The realm of a run: the ECMAScript intrinsics, and nothing of the host.
+//! The building of a realm.
 //!
-//! In: a fresh runtime of the engine. Out: a [`Realm`] of two contexts, together with the intrinsics that this crate
-//! needs and that no sandbox code has touched yet. Code runs in one context, which has no Eval intrinsic, so that no
-//! string ever becomes code there. The other one, a bare context, only compiles. Keeps the contract's part on
-//! `globalThis`.
-//!
-//! A realm is plain data. It is built once and restored from an image, and its pointers and values stay true, because
-//! an image belongs to one address.
+//! In: a fresh runtime of the engine. Out: a [`Realm`]: the ECMAScript intrinsics and nothing of the host, together with
+//! the intrinsics that this crate needs and that no sandbox code has touched yet. The context in which code runs gets no
+//! Eval intrinsic. Keeps the contract's part on `globalThis`.
 
 #![expect(unsafe_code, reason = "builds contexts with the engine's C functions")]
 
-use std::{
-    ffi::{CStr, c_void},
-    ptr,
-};
+use std::{ffi::CStr, ptr};
 
 use super::{
-    Cx, Local, Outcome, Raw, Text, Thrown, class_of, frames, int, reactions, sys, undefined,
+    backtrace, console,
+    crossing::{bridge, collecting, structured_clone},
+    dates,
+    engine::{
+        self, Cx, Local, Outcome, Raw, Text, Thrown, class_of, frames, int, reactions, sys,
+        undefined,
+    },
+    extension, function_text,
+    globals::defaults::Defaults,
+    intl, loader, locale,
+    realm::{GLOBALS, Realm, intrinsics::Intrinsics, originals},
+    rejections,
+    session::parts::Parts,
 };
-
-use crate::isolate::{
-    State, backtrace, console,
-    crossing::{bridge, structured_clone},
-    dates, extension, function_text,
-    globals::Defaults,
-    intl, locale,
-    session::names,
-};
-
-/// Bytes of a thread's stack that the engine may use.
-pub(crate) const STACK_LIMIT_BYTES: usize = 4 << 20;
-
-/// Every name that a realm's global object may have; all others are removed.
-pub(in crate::isolate) const GLOBALS: &[&str] = &[
-    "AggregateError",
-    "Array",
-    "ArrayBuffer",
-    "AsyncDisposableStack",
-    "BigInt",
-    "BigInt64Array",
-    "BigUint64Array",
-    "Boolean",
-    "DataView",
-    "Date",
-    "DisposableStack",
-    "Error",
-    "EvalError",
-    "FinalizationRegistry",
-    "Float16Array",
-    "Float32Array",
-    "Float64Array",
-    "Function",
-    "Infinity",
-    "Int16Array",
-    "Int32Array",
-    "Int8Array",
-    "Intl",
-    "Iterator",
-    "JSON",
-    "Map",
-    "Math",
-    "NaN",
-    "Number",
-    "Object",
-    "Promise",
-    "Proxy",
-    "RangeError",
-    "ReferenceError",
-    "Reflect",
-    "RegExp",
-    "Set",
-    "String",
-    "SuppressedError",
-    "Symbol",
-    "SyntaxError",
-    "TypeError",
-    "URIError",
-    "Uint16Array",
-    "Uint32Array",
-    "Uint8Array",
-    "Uint8ClampedArray",
-    "WeakMap",
-    "WeakRef",
-    "WeakSet",
-    "decodeURI",
-    "decodeURIComponent",
-    "encodeURI",
-    "encodeURIComponent",
-    "escape",
-    "globalThis",
-    "isFinite",
-    "isNaN",
-    "parseFloat",
-    "parseInt",
-    "queueMicrotask",
-    "structuredClone",
-    "undefined",
-    "unescape",
-];
 
 /// Properties of the engine's functions that tell their place. They are no part of the language, and the file has a
-/// mark that no sandbox may see (`backtrace.rs`).
+/// mark that no sandbox may see (`marks.rs`).
 const FUNCTION_PLACES: [&str; 3] = ["fileName", "lineNumber", "columnNumber"];
 
 /// Properties of `Error` that would let sandbox code shape the stacks shown to the host.
 const ERROR_HOOKS: &[&str] = &["captureStackTrace", "stackTraceLimit", "prepareStackTrace"];
 
-/// Intrinsics that `instanceof` and cloning need, captured before any code of a run.
-#[derive(Clone, Copy)]
-pub(in crate::isolate) struct Intrinsics {
-    pub(in crate::isolate) object_prototype: Raw,
-    pub(in crate::isolate) function_prototype: Raw,
-    /// Prototypes of the error classes, in the order of `ErrorClass`.
-    pub(in crate::isolate) error_prototypes: [Raw; 7],
-    pub(in crate::isolate) aggregate_error_prototype: Raw,
-    /// The engine's own getter of `stack`, whose text has marks: see [`backtrace`].
-    pub(in crate::isolate) error_stack: Raw,
-    /// The engine's own functions for the text of a function: see [`function_text`].
-    pub(in crate::isolate) function_text: function_text::Originals,
-    pub(in crate::isolate) map: Raw,
-    pub(in crate::isolate) map_set: Raw,
-    pub(in crate::isolate) map_for_each: Raw,
-    pub(in crate::isolate) map_size: Raw,
-    pub(in crate::isolate) set: Raw,
-    pub(in crate::isolate) set_add: Raw,
-    pub(in crate::isolate) set_for_each: Raw,
-    pub(in crate::isolate) set_size: Raw,
-    pub(in crate::isolate) date_get_time: Raw,
-    /// The engine's own constructor of dates: see [`dates`].
-    pub(in crate::isolate) dates: dates::Originals,
-    pub(in crate::isolate) promise: Raw,
-    pub(in crate::isolate) promise_resolve: Raw,
-    pub(in crate::isolate) regexp: Raw,
-    pub(in crate::isolate) regexp_source: Raw,
-    /// The getters of a RegExp's flags, each with its letter.
-    pub(in crate::isolate) regexp_flags: [(char, Raw); 8],
-    pub(in crate::isolate) bigint: Raw,
-    pub(in crate::isolate) bigint_as_int_n: Raw,
-    pub(in crate::isolate) bigint_to_string: Raw,
-    pub(in crate::isolate) string_concat: Raw,
-    pub(in crate::isolate) string_slice: Raw,
-    /// Called for each entry of a Map or Set that is being read.
-    pub(in crate::isolate) collector: Raw,
-    pub(in crate::isolate) data_view: Raw,
-    pub(in crate::isolate) data_view_buffer: Raw,
-    pub(in crate::isolate) data_view_byte_offset: Raw,
-    pub(in crate::isolate) data_view_byte_length: Raw,
-    pub(in crate::isolate) typed_array_byte_length: Raw,
-    pub(in crate::isolate) typed_array_length: Raw,
-    /// The prototypes of [`intl`].
-    pub(in crate::isolate) intl: intl::Intrinsics,
-    /// The engine's own locale methods: see [`locale`].
-    pub(in crate::isolate) locale_methods: [Raw; locale::METHOD_COUNT],
-    /// `valueOf` of Number, String, Boolean and BigInt, each with the class of its boxed values.
-    pub(in crate::isolate) value_of: [(u32, Raw); 4],
-    /// The classes whose objects are plain if their prototype is: plain ones, `arguments` and module namespaces.
-    pub(in crate::isolate) plain_classes: [u32; 4],
-    pub(in crate::isolate) console: Raw,
-    pub(in crate::isolate) report: Raw,
-    pub(in crate::isolate) defaults: Defaults,
-}
-
-impl Intrinsics {
-    /// Every value that is held.
-    fn all(&self) -> Vec<Raw> {
-        let mut all = vec![
-            self.object_prototype,
-            self.function_prototype,
-            self.aggregate_error_prototype,
-            self.error_stack,
-            self.map,
-            self.map_set,
-            self.map_for_each,
-            self.map_size,
-            self.set,
-            self.set_add,
-            self.set_for_each,
-            self.set_size,
-            self.date_get_time,
-            self.promise,
-            self.promise_resolve,
-            self.regexp,
-            self.regexp_source,
-            self.bigint,
-            self.bigint_as_int_n,
-            self.collector,
-            self.bigint_to_string,
-            self.string_concat,
-            self.string_slice,
-            self.data_view,
-            self.data_view_buffer,
-            self.data_view_byte_offset,
-            self.data_view_byte_length,
-            self.typed_array_byte_length,
-            self.typed_array_length,
-            self.console,
-            self.report,
-        ];
-        all.extend(self.error_prototypes);
-        all.extend(self.function_text.all());
-        all.extend(self.dates.all());
-        all.extend(self.intl.all());
-        all.extend(self.locale_methods);
-        all.extend(self.regexp_flags.map(|(_, getter)| getter));
-        all.extend(self.value_of.map(|(_, function)| function));
-        all.extend(self.defaults.all());
-        all
-    }
-}
-
-/// Two contexts of one runtime, ready for a run.
-#[derive(Clone, Copy)]
-pub(crate) struct Realm {
-    /// The context in which code runs.
-    pub(in crate::isolate) cx: Cx,
-    /// The context in which text is compiled; nothing ever runs there.
-    pub(in crate::isolate) compiler: Cx,
-    /// The class of the functions that call the host.
-    pub(in crate::isolate) host_function_class: u32,
-    pub(in crate::isolate) intrinsics: Intrinsics,
-    /// The extension, in an extended realm.
-    pub(in crate::isolate) extension: Option<extension::Built>,
-    /// The parts that sessions need; `None` if the engine is not known well enough for them.
-    pub(in crate::isolate) session: Option<names::Parts>,
-}
-
-// SAFETY: one thread at a time enters a realm, the one that holds its isolate.
-unsafe impl Send for Realm {}
+/// Bytes of a thread's stack that the engine may use.
+pub(crate) const STACK_LIMIT_BYTES: usize = 4 << 20;
 
 impl Realm {
     /// Builds the realm in a fresh runtime; `None` if the memory does not suffice.
@@ -265,8 +71,8 @@ impl Realm {
             }
             sys::JS_AddIntrinsicRegExpCompiler(compiler);
             let host_function_class = bridge::register_class(runtime)?;
-            crate::isolate::loader::install(runtime);
-            crate::isolate::rejections::install(runtime);
+            loader::install(runtime);
+            rejections::install(runtime);
             let cx = Cx(cx);
             let intrinsics = furnish(cx, Cx(compiler), runtime).ok()?;
             let compiler = Cx(compiler);
@@ -276,56 +82,12 @@ impl Realm {
                 host_function_class,
                 intrinsics,
                 extension: None,
-                session: names::Parts::build(cx, runtime),
+                session: Parts::build(cx, runtime),
             };
             if is_extended {
-                realm.extension = Some(extension::build(&realm)?);
+                realm.extension = Some(extension::build::build(&realm)?);
             }
             Some(realm)
-        }
-    }
-}
-
-impl crate::isolate::memory::instance::Realm for Realm {
-    fn context(&self) -> *mut sys::JSContext {
-        self.cx.0
-    }
-
-    fn second_context(&self) -> *mut sys::JSContext {
-        self.session.map_or(ptr::null_mut(), |parts| parts.modules().0)
-    }
-
-    unsafe fn free(self, _runtime: *mut sys::JSRuntime) {
-        // SAFETY: the realm is pristine, and nobody uses it any more.
-        unsafe {
-            if let Some(parts) = self.session {
-                sys::JS_FreeContext(parts.modules().0);
-            }
-            let of_extension = self.extension.iter().flat_map(extension::Built::all);
-            for value in self.intrinsics.all().into_iter().chain(of_extension) {
-                sys::JS_FreeValue(self.cx.0, value);
-            }
-            sys::JS_FreeContext(self.compiler.0);
-            sys::JS_FreeContext(self.cx.0);
-        }
-    }
-}
-
-impl Realm {
-    /// Lets the functions of this crate find the run's state.
-    pub(in crate::isolate) fn attach(&self, state: &State) {
-        self.set_opaque(ptr::from_ref(state).cast_mut().cast());
-    }
-
-    /// After this the functions of this crate find no run.
-    pub(in crate::isolate) fn detach(&self) {
-        self.set_opaque(ptr::null_mut());
-    }
-
-    fn set_opaque(&self, state: *mut c_void) {
-        self.cx.set_opaque(state);
-        if let Some(parts) = self.session {
-            parts.modules().set_opaque(state);
         }
     }
 }
@@ -396,7 +158,7 @@ fn capture(
     cx: Cx,
     compiler: Cx,
     global: Raw,
-    function_text: function_text::Originals,
+    function_text: originals::FunctionText,
     intl_class: u32,
 ) -> Outcome<Intrinsics> {
     let constructor = |name: &CStr| cx.get_str(global, name);
@@ -461,7 +223,7 @@ fn capture(
             ('y', getter(c"RegExp", c"sticky")?),
         ],
         bigint_as_int_n: cx.get_str(bigint.raw(), c"asIntN")?.into_raw(),
-        collector: bridge::collector(cx)?.into_raw(),
+        collector: collecting::collector(cx)?.into_raw(),
         bigint_to_string: method(c"BigInt", c"toString")?,
         string_concat: method(c"String", c"concat")?,
         string_slice: method(c"String", c"slice")?,
@@ -476,7 +238,7 @@ fn capture(
         value_of: [
             boxed(c"Number", int(1))?,
             boxed(c"String", text.raw())?,
-            boxed(c"Boolean", super::bool(true))?,
+            boxed(c"Boolean", engine::bool(true))?,
             boxed(c"BigInt", one.raw())?,
         ],
         plain_classes: plain_classes(cx),

@@ -426,7 +426,7 @@ test('behind the proxy a page reaches only what is allowed', { skip }, async () 
   let given;
   const launch = async (proxy) => {
     given = proxy;
-    launched = await chromium.launch({ executablePath, proxy, args: ['--proxy-bypass-list=<-loopback>'] });
+    launched = await chromium.launch({ executablePath, proxy, args: proxy.args });
     return launched.newPage();
   };
   await withKit({ browser: launch }, async (kit) => {

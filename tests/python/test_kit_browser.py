@@ -448,11 +448,10 @@ def test_code_uses_an_asynchronous_page_behind_the_proxy(
 
             async def launch(proxy: Proxy) -> Any:
                 given.append(proxy)
-                arguments = ["--proxy-bypass-list=<-loopback>"]
                 browser = await playwright.chromium.launch(
                     executable_path=CHROMIUM,
                     proxy=proxy,  # type: ignore[arg-type]
-                    args=arguments,
+                    args=proxy["args"],
                 )
                 launched.append(browser)
                 return await browser.new_page()
@@ -647,7 +646,7 @@ def test_a_function_launches_a_synchronous_browser(server: Any, options: dict[st
             browser = playwright.chromium.launch(
                 executable_path=CHROMIUM,
                 proxy=proxy,  # type: ignore[arg-type]
-                args=["--proxy-bypass-list=<-loopback>"],
+                args=proxy["args"],
             )
             return browser.new_page()
 

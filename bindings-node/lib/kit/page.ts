@@ -54,6 +54,7 @@ interface Locator {
 interface PlaywrightRequest {
   isNavigationRequest(): boolean;
   failure(): object | null;
+  headers(): Record<string, string>;
   redirectedFrom(): unknown;
   frame(): Frame;
 }
@@ -368,7 +369,7 @@ class Work {
     const others = new Navigations(page, () => !this.#isAwaited());
     try {
       if (this.#kind === 'navigate') return await stop(page, session, others);
-      await answers(page, session, others, true);
+      await answers(page, session, others);
       return { kind: 'timeout' };
     } catch (error) {
       // The page is judged before code sees it.
@@ -401,7 +402,8 @@ class Navigations implements Others {
     });
     this.#begun.catch(() => {});
     this.#listener = (request) => {
-      if (isOfPage(request) && mayBegin()) reject(new IsElsewhere());
+      // A request with a referrer is that of a page, such as one that another page sends elsewhere.
+      if (isOfPage(request) && mayBegin() && request.headers()['referer'] === undefined) reject(new IsElsewhere());
     };
     this.#page = page;
     page.on('request', this.#listener);
@@ -477,22 +479,20 @@ async function stop(page: PlaywrightPage, session: ChromiumSession | undefined, 
   if (session === undefined) throw new Error('the browser cannot stop a page');
   await others.unless(within(REST_MS, session.send('Page.stopLoading')));
   // A document that is about to be shown is there once the page answers.
-  await answers(page, session, others, false);
+  await answers(page, session, others);
   const { currentIndex, entries } = await others.unless(within(REST_MS, session.send('Page.getNavigationHistory')));
   return { kind: 'stopped', url: entries[currentIndex]?.url ?? '' };
 }
 
 /**
  * Has the page answer. A script that never ends is ended. Where that does not help, since scripts begin again and again, or
- * one began before its page could be told anything, the page is left for one of another process. `isFirst`: nobody can have
- * navigated before the page is asked, so that one without an answer computes, or goes elsewhere by itself.
+ * one began before its page could be told anything, the page is left for one of another process.
  */
-async function answers(page: PlaywrightPage, session: ChromiumSession, others: Others, isFirst: boolean): Promise<void> {
+async function answers(page: PlaywrightPage, session: ChromiumSession, others: Others): Promise<void> {
   /** Whether there is an answer in time. An error is one, such as that of a document that another one follows. */
-  const sent = async (method: SimpleMethod | 'Runtime.evaluate', params: object = {}, timeoutMs = REST_MS, isFree = false): Promise<boolean> => {
-    const answer = within(timeoutMs, session.send(method as SimpleMethod, params));
+  const sent = async (method: SimpleMethod | 'Runtime.evaluate', params: object = {}, timeoutMs = REST_MS): Promise<boolean> => {
     try {
-      await (isFree ? answer : others.unless(answer));
+      await others.unless(within(timeoutMs, session.send(method as SimpleMethod, params)));
     } catch (error) {
       if (error instanceof IsElsewhere) throw error;
       return !(error instanceof TimeIsOver);
@@ -500,12 +500,12 @@ async function answers(page: PlaywrightPage, session: ChromiumSession, others: O
     return true;
   };
   const zero = { expression: '0' };
-  if (await sent('Runtime.evaluate', zero, REST_MS, isFirst)) return;
+  if (await sent('Runtime.evaluate', zero)) return;
   // While a document is awaited, Chromium passes nothing on to the page. One that computes lets none arrive.
-  void sent('Page.stopLoading', {}, REST_MS, true);
-  if (await sent('Runtime.evaluate', zero, REST_MS / 2, isFirst)) return;
-  void sent('Page.stopLoading', {}, REST_MS, true);
-  const isTerminated = await sent('Runtime.terminateExecution', {}, REST_MS, isFirst);
+  void sent('Page.stopLoading').catch(() => {});
+  if (await sent('Runtime.evaluate', zero, REST_MS / 2)) return;
+  void sent('Page.stopLoading').catch(() => {});
+  const isTerminated = await sent('Runtime.terminateExecution');
   // The next script may begin in a moment.
   const later = { expression: 'new Promise((done) => setTimeout(done, 50))', awaitPromise: true };
   if (isTerminated && (await sent('Runtime.evaluate', later))) return;

@@ -52,6 +52,7 @@ interface Locator {
 
 /** The part of Playwright's request that is used. */
 interface PlaywrightRequest {
+  url(): string;
   isNavigationRequest(): boolean;
   failure(): object | null;
   headers(): Record<string, string>;
@@ -76,7 +77,7 @@ interface PlaywrightPage {
   context(): PlaywrightContext;
   mainFrame(): Frame;
   waitForEvent(event: 'framenavigated', options: { predicate: (frame: Frame) => boolean; timeout: number }): Promise<unknown>;
-  waitForURL(url: string, options: object): Promise<unknown>;
+  waitForURL(url: string | ((url: URL) => boolean), options: object): Promise<unknown>;
   on(event: 'request', listener: (request: PlaywrightRequest) => void): unknown;
   on(event: 'framenavigated', listener: (frame: Frame) => void): unknown;
   off(event: 'request', listener: (request: PlaywrightRequest) => void): unknown;
@@ -113,6 +114,12 @@ export type PageSource = Found | Finder;
 
 /** The longest wait for an answer of a page at rest, on a busy machine, too. One that computes does not answer. */
 const REST_MS = 2_000;
+
+/** How often a page is asked that is about to show another document. */
+const MOST_TRIES = 5;
+
+/** The page that Chromium shows in place of one that cannot be reached. */
+const ERROR_PAGE = 'chrome-error:';
 
 /**
  * Sessions of Chromium's protocol by their pages, which have nothing of the kind elsewhere. One is there before a page
@@ -192,7 +199,7 @@ export class Page {
 
   async #perform(work: Work, [, kind, , task]: PageTask): Promise<PageAnswer> {
     const page = await this.#page();
-    work.begin(page, await sessionOf(page));
+    work.begin(page, await sessionOf(page), task.url);
     const { selector } = task;
     switch (kind) {
       case 'navigate': {
@@ -312,11 +319,11 @@ class Work {
   }
 
   /** Notes the page, on which nothing begins for a run that has ended. */
-  begin(page: PlaywrightPage, session: ChromiumSession | undefined): void {
+  begin(page: PlaywrightPage, session: ChromiumSession | undefined, url?: string): void {
     this.#check();
     this.#page = page;
     this.session = session;
-    if (this.#acts) this.#loading = new Loading(page);
+    if (this.#kind !== 'halt' && this.#kind !== 'close') this.#loading = new Loading(page, url);
   }
 
   /** It is over. */
@@ -324,10 +331,6 @@ class Work {
     this.#loading?.end();
   }
 
-  /** Whether it may have the page go elsewhere by the way. */
-  get #acts(): boolean {
-    return !['navigate', 'halt', 'close'].includes(this.#kind);
-  }
 
   /**
    * The options that end a call of Playwright: at the end of the command's time, and at once when it is given up. Playwright
@@ -360,13 +363,13 @@ class Work {
     const { session } = this;
     const page = this.#page;
     if (page === undefined || session === undefined || this.#kind === 'halt' || this.#kind === 'close') return { kind: 'timeout' };
-    if (this.#loading?.isPending) {
+    if (this.#kind !== 'navigate' && this.#loading?.isPending) {
       // A document that never arrives is no answer to what was asked for.
       await stop(page, session, NOBODY);
       return { kind: 'timeout' };
     }
     // While code waits for its page, a navigation is the page's own.
-    const others = new Navigations(page, () => !this.#isAwaited());
+    const others = new Navigations(page, (request) => !this.#isAwaited() && !this.#loading?.isOwn(request));
     try {
       if (this.#kind === 'navigate') return await stop(page, session, others);
       await answers(page, session, others);
@@ -395,7 +398,7 @@ class Navigations implements Others {
   readonly #begun: Promise<never>;
   readonly #listener: (request: PlaywrightRequest) => void;
 
-  constructor(page: PlaywrightPage, mayBegin: () => boolean) {
+  constructor(page: PlaywrightPage, isOther: (request: PlaywrightRequest) => boolean) {
     let reject!: (error: Error) => void;
     this.#begun = new Promise((_, rejected) => {
       reject = rejected;
@@ -403,7 +406,7 @@ class Navigations implements Others {
     this.#begun.catch(() => {});
     this.#listener = (request) => {
       // A request with a referrer is that of a page, such as one that another page sends elsewhere.
-      if (isOfPage(request) && mayBegin() && request.headers()['referer'] === undefined) reject(new IsElsewhere());
+      if (isOfPage(request) && isOther(request) && request.headers()['referer'] === undefined) reject(new IsElsewhere());
     };
     this.#page = page;
     page.on('request', this.#listener);
@@ -424,11 +427,17 @@ class Loading {
   readonly #onRequest: (request: PlaywrightRequest) => void;
   readonly #onArrival: (frame: Frame) => void;
   #request: PlaywrightRequest | undefined;
+  /** That of the task itself. */
+  #own: PlaywrightRequest | undefined;
 
-  constructor(page: PlaywrightPage) {
+  /** `url`: the place to which the task goes. Its request may be told of late, when the task is given up. */
+  constructor(page: PlaywrightPage, url?: string) {
     this.#page = page;
+    const place = url?.split('#', 1)[0];
     this.#onRequest = (request) => {
-      if (isOfPage(request)) this.#request = request;
+      if (!isOfPage(request)) return;
+      this.#request = request;
+      if (request.url() === place) this.#own ??= request;
     };
     this.#onArrival = (frame) => {
       if (frame === page.mainFrame()) this.#request = undefined;
@@ -440,6 +449,10 @@ class Loading {
   /** Whether one has begun whose document is not there. */
   get isPending(): boolean {
     return this.#request !== undefined && this.#request.failure() === null;
+  }
+
+  isOwn(request: PlaywrightRequest): boolean {
+    return request === this.#own;
   }
 
   end(): void {
@@ -477,11 +490,24 @@ function sessionOf(page: PlaywrightPage): Promise<ChromiumSession | undefined> {
  */
 async function stop(page: PlaywrightPage, session: ChromiumSession | undefined, others: Others): Promise<PageAnswer> {
   if (session === undefined) throw new Error('the browser cannot stop a page');
-  await others.unless(within(REST_MS, session.send('Page.stopLoading')));
-  // A document that is about to be shown is there once the page answers.
-  await answers(page, session, others);
+  for (let tries = 0; ; tries += 1) {
+    const failed = await others.unless(within(REST_MS, session.send('Page.stopLoading'))).then(
+      () => undefined,
+      (error: unknown) => error,
+    );
+    if (failed instanceof IsElsewhere || failed instanceof TimeIsOver || (failed !== undefined && tries === MOST_TRIES)) throw failed;
+    // A document that is about to be shown is there once the page answers. Chromium stops none at that moment.
+    await answers(page, session, others);
+    if (failed === undefined) break;
+  }
   const { currentIndex, entries } = await others.unless(within(REST_MS, session.send('Page.getNavigationHistory')));
-  return { kind: 'stopped', url: entries[currentIndex]?.url ?? '' };
+  const url = entries[currentIndex]?.url ?? '';
+  if (page.url() !== url && !page.url().startsWith(ERROR_PAGE)) {
+    // Playwright hears of a document a moment later, and would take it for one that interrupts the next navigation.
+    const arrives = page.waitForURL((now) => now.href === url, { waitUntil: 'commit', timeout: REST_MS });
+    await others.unless(arrives.catch(() => {}));
+  }
+  return { kind: 'stopped', url };
 }
 
 /**
@@ -490,9 +516,9 @@ async function stop(page: PlaywrightPage, session: ChromiumSession | undefined, 
  */
 async function answers(page: PlaywrightPage, session: ChromiumSession, others: Others): Promise<void> {
   /** Whether there is an answer in time. An error is one, such as that of a document that another one follows. */
-  const sent = async (method: SimpleMethod | 'Runtime.evaluate', params: object = {}, timeoutMs = REST_MS): Promise<boolean> => {
+  const sent = async (method: SimpleMethod | 'Runtime.evaluate', params: object = {}, timeoutMs = REST_MS, note?: (error: unknown) => never): Promise<boolean> => {
     try {
-      await others.unless(within(timeoutMs, session.send(method as SimpleMethod, params)));
+      await others.unless(within(timeoutMs, session.send(method as SimpleMethod, params)).catch(note));
     } catch (error) {
       if (error instanceof IsElsewhere) throw error;
       return !(error instanceof TimeIsOver);
@@ -500,7 +526,20 @@ async function answers(page: PlaywrightPage, session: ChromiumSession, others: O
     return true;
   };
   const zero = { expression: '0' };
-  if (await sent('Runtime.evaluate', zero)) return;
+  /** Whether the page itself answers in time. Chromium gives an error while documents follow each other. */
+  const isHeard = async (): Promise<boolean> => {
+    for (let tries = 0; tries < MOST_TRIES; tries += 1) {
+      let isError = false;
+      const note = (error: unknown): never => {
+        isError = !(error instanceof TimeIsOver);
+        throw error;
+      };
+      const asked = await sent('Runtime.evaluate', zero, REST_MS, note);
+      if (!isError) return asked;
+    }
+    return false;
+  };
+  if (await isHeard()) return;
   // While a document is awaited, Chromium passes nothing on to the page. One that computes lets none arrive.
   void sent('Page.stopLoading').catch(() => {});
   if (await sent('Runtime.evaluate', zero, REST_MS / 2)) return;

@@ -73,7 +73,10 @@ class _Work:
 
     @property
     def is_loading(self) -> bool:
-        return self.loading is not None and self.loading.is_pending
+        """Whether the page goes elsewhere by the way."""
+        if self.kind == "navigate" or self.loading is None:
+            return False
+        return self.loading.is_pending
 
     def end(self) -> None:
         if self.loading is not None:
@@ -316,8 +319,8 @@ class PageDriver:
                 raise GivenUpError
 
         check()
-        if work.kind not in ("navigate", "halt", "close"):
-            work.loading = Loading(page)
+        if work.kind not in ("halt", "close"):
+            work.loading = Loading(page, fields.get("url"))
         try:
             if work.kind == "halt":
                 kind, given = await stop(self._loop, page, work.session)
@@ -346,7 +349,8 @@ class PageDriver:
             # So is one with a referrer, such as that of a page that another page sends elsewhere.
             if left.done() or not begins_navigation(request) or self._is_awaited(work):
                 return
-            if "referer" not in request.headers:
+            is_own = work.loading is not None and work.loading.is_own(request)
+            if not is_own and "referer" not in request.headers:
                 left.set_result(None)
 
         page.on("request", note)

@@ -26,6 +26,12 @@ _LOOK_S = 0.02
 # computes does not answer.
 REST_MS = 2_000
 
+# How often a page is asked that is about to show another document.
+_MOST_TRIES = 5
+
+# The page that Chromium shows in place of one that cannot be reached.
+_ERROR_PAGE = "chrome-error:"
+
 # Chromium has no answer soon.
 _LATE = object()
 
@@ -221,9 +227,14 @@ async def session_of(page: Any) -> Any:
 class Loading:
     """The navigations of a page itself, as long as a task acts on it."""
 
-    def __init__(self, page: Any) -> None:
+    def __init__(self, page: Any, url: str | None) -> None:
+        """`url`: the place to which the task goes. Its request may be told of late, when the task
+        is given up."""
         self._page = page
+        self._place = None if url is None else url.partition("#")[0]
         self._request: Any = None
+        # That of the task itself.
+        self._own: Any = None
         page.on("request", self._on_request)
         page.on("framenavigated", self._on_arrival)
 
@@ -232,13 +243,19 @@ class Loading:
         """Whether one has begun whose document is not there."""
         return self._request is not None and self._request.failure is None
 
+    def is_own(self, request: Any) -> bool:
+        return bool(request == self._own)
+
     def end(self) -> None:
         self._page.remove_listener("request", self._on_request)
         self._page.remove_listener("framenavigated", self._on_arrival)
 
     def _on_request(self, request: Any) -> None:
-        if begins_navigation(request):
-            self._request = request
+        if not begins_navigation(request):
+            return
+        self._request = request
+        if self._own is None and request.url == self._place:
+            self._own = request
 
     def _on_arrival(self, frame: Any) -> None:
         if frame == self._page.main_frame:
@@ -270,17 +287,27 @@ async def stop(
     was sent before."""
     if session is None:
         return "failed", {"text": "the browser cannot stop a page"}
-    if stopping is None:
-        await _sent(loop, session, "Page.stopLoading")
-    else:
+    stopped: Any = None
+    if stopping is not None:
         with contextlib.suppress(Exception):
-            await asyncio.wait_for(stopping, REST_MS / 1e3)
-    # A document that is about to be shown is there once the page answers.
-    await answers(loop, page, session)
+            stopped = await asyncio.wait_for(stopping, REST_MS / 1e3)
+    for _ in range(_MOST_TRIES):
+        if stopped is None:
+            stopped = await _sent(loop, session, "Page.stopLoading")
+        # A document that is about to be shown is there once the page answers. Chromium stops none
+        # at that moment.
+        await answers(loop, page, session)
+        if stopped is not None:
+            break
     history = await _sent(loop, session, "Page.getNavigationHistory")
     if history is None or history is _LATE:
         return "timeout", {}
-    return "stopped", {"url": history["entries"][history["currentIndex"]]["url"]}
+    url = history["entries"][history["currentIndex"]]["url"]
+    if page.url != url and not page.url.startswith(_ERROR_PAGE):
+        # Playwright hears of a document a moment later, and would take it for one that interrupts
+        # the next navigation.
+        await _shows(loop, page, lambda now: now == url)
+    return "stopped", {"url": url}
 
 
 async def answers(loop: asyncio.AbstractEventLoop | None, page: Any, session: Any) -> None:
@@ -288,8 +315,13 @@ async def answers(loop: asyncio.AbstractEventLoop | None, page: Any, session: An
     scripts begin again and again, or one began before its page could be told anything, the page
     is left for one of another process."""
     zero = {"expression": "0"}
-    if await _sent(loop, session, "Runtime.evaluate", zero) is not _LATE:
-        return
+    # Chromium gives an error while documents follow each other.
+    for _ in range(_MOST_TRIES):
+        heard = await _sent(loop, session, "Runtime.evaluate", zero)
+        if heard is _LATE:
+            break
+        if heard is not None:
+            return
     # While a document is awaited, Chromium passes nothing on to the page. One that computes lets
     # none arrive.
     await _sent(loop, session, "Page.stopLoading")
@@ -306,14 +338,14 @@ async def answers(loop: asyncio.AbstractEventLoop | None, page: Any, session: An
         # Before that is there, the next one would be the old process's.
         await _sent(loop, session, "Runtime.evaluate", zero)
         await _sent(loop, session, "Page.navigate", {"url": "about:blank"})
-        await _blank(loop, page)
+        await _shows(loop, page, "about:blank")
 
 
-async def _blank(loop: asyncio.AbstractEventLoop | None, page: Any) -> None:
-    """Waits for an empty page, as Playwright sees it."""
+async def _shows(loop: asyncio.AbstractEventLoop | None, page: Any, url: Any) -> None:
+    """Waits until Playwright sees a page at that URL."""
 
     def wait() -> Any:
-        return page.wait_for_url("about:blank", wait_until="commit", timeout=REST_MS)
+        return page.wait_for_url(url, wait_until="commit", timeout=REST_MS)
 
     with contextlib.suppress(Exception):
         if loop is None:

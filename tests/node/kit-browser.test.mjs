@@ -38,6 +38,7 @@ before(async () => {
     }
     else if (request.url === '/hang') {
       // The document is there, and is never done.
+      asked?.();
       response.setHeader('content-type', 'text/html');
       response.write('<title>hangs</title><p>begun</p>'.padEnd(4_096));
     } else if (request.url === '/slow') {
@@ -364,6 +365,24 @@ test("the host's navigation right after the end of a run arrives", { skip, timeo
     assert.equal((await page.goto(at('/slow'), { timeout: 60_000 })).status(), 200);
     assert.equal(await value(kit, "return await browser.extractText('p')"), 'one');
     assert.equal(page.url(), at('/slow'));
+  });
+  await page.close();
+});
+
+test("the host's navigation arrives beside a document that was arriving", { skip, timeout: 240_000 }, async () => {
+  const page = await browser.newPage();
+  await withKit({ browser: { page, timeoutMs: 3_600_000 } }, async (kit) => {
+    for (let round = 0; round < 20; round += 1) {
+      await page.goto('about:blank');
+      await page.goto(at());
+      const begun = new Promise((resolve) => (asked = resolve));
+      const run = kit.runTool('await browser.navigate(args.url)', { args: { url: at('/hang') } });
+      await begun;
+      run.terminate();
+      await run;
+      assert.equal((await page.goto(at(`/${round}`))).status(), 200);
+      assert.equal(page.url(), at(`/${round}`));
+    }
   });
   await page.close();
 });

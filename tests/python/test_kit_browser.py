@@ -73,6 +73,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
             self.rfile.read(1)
             return
         if self.path == "/hang":
+            self.server.is_asked.set()  # type: ignore[attr-defined]
             self.send_response(200)
             self.send_header("content-type", "text/html")
             # It is never done: it ends when the client goes away.
@@ -547,6 +548,31 @@ def test_the_navigation_of_the_host_after_the_end_of_a_run_arrives(
                 assert answer.status == 200
                 text = await kit.run_tool("return await browser.extractText('p')")
                 assert (text.result, page.url) == ("one", url(server, path)), text.error
+
+    asyncio.run(main())
+
+
+@needs_chromium
+def test_the_navigation_of_the_host_arrives_beside_a_document_that_was_arriving(
+    server: Any, options: dict[str, Any]
+) -> None:
+    async def main() -> None:
+        async with (
+            asynchronous_page() as page,
+            Kit(browser={"page": page, "timeout_ms": 3_600_000}, **options) as kit,
+        ):
+            for number in range(20):
+                await page.goto("about:blank")
+                await page.goto(url(server))
+                server.is_asked.clear()
+                run = kit.run_tool(f"await browser.navigate('{url(server, '/hang')}')")
+                task = asyncio.ensure_future(run)
+                await asyncio.to_thread(server.is_asked.wait)
+                run.terminate()
+                await task
+                answer = await page.goto(url(server, f"/{number}"))
+                assert answer is not None
+                assert (answer.status, page.url) == (200, url(server, f"/{number}"))
 
     asyncio.run(main())
 

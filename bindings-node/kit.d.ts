@@ -137,6 +137,8 @@ export interface BrowserProxy {
   username: string;
   /** It is random. */
   password: string;
+  /** The switches that Chromium needs beside it, for Playwright's `args`: without them WebRTC passes it by. */
+  args: string[];
 }
 
 /** A page or a context, or a function that gives one. The function is called when code uses `browser` for the first time. */

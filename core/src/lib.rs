@@ -58,6 +58,7 @@ pub use data::{
 pub use error::{Error, ErrorKind};
 pub use isolane_confine::Confinement;
 pub use isolate::stalled::STALLED;
+pub use modules::compile::async_function::async_function;
 pub use modules::compile::requested::requested_modules;
 pub use modules::program::check_library;
 pub use modules::request::{ExtensionRequest, Request, Shape, is_reserved_word};

@@ -1,6 +1,7 @@
 // `browser` on pages of Chromium, through Playwright, and the proxy of the kit in front of them.
 
 import assert from 'node:assert/strict';
+import { createSocket } from 'node:dgram';
 import { existsSync } from 'node:fs';
 import { createServer } from 'node:http';
 import process from 'node:process';
@@ -37,6 +38,7 @@ before(async () => {
     }
     else if (request.url === '/hang') {
       // The document is there, and is never done.
+      asked?.();
       response.setHeader('content-type', 'text/html');
       response.write('<title>hangs</title><p>begun</p>'.padEnd(4_096));
     } else if (request.url === '/slow') {
@@ -367,6 +369,24 @@ test("the host's navigation right after the end of a run arrives", { skip, timeo
   await page.close();
 });
 
+test("the host's navigation arrives beside a document that was arriving", { skip, timeout: 240_000 }, async () => {
+  const page = await browser.newPage();
+  await withKit({ browser: { page, timeoutMs: 3_600_000 } }, async (kit) => {
+    for (let round = 0; round < 20; round += 1) {
+      await page.goto('about:blank');
+      await page.goto(at());
+      const begun = new Promise((resolve) => (asked = resolve));
+      const run = kit.runTool('await browser.navigate(args.url)', { args: { url: at('/hang') } });
+      await begun;
+      run.terminate();
+      await run;
+      assert.equal((await page.goto(at(`/${round}`))).status(), 200);
+      assert.equal(page.url(), at(`/${round}`));
+    }
+  });
+  await page.close();
+});
+
 test('the page is usable once the kit is closed', { skip, timeout: 120_000 }, async () => {
   const page = await browser.newPage();
   await page.goto(at());
@@ -400,6 +420,144 @@ test('a page that computes for ever is left, and its kit is closed', { skip, tim
   await context.close();
 });
 
+/** What a page changes so that a text without a bound would leave it. No page can have Chromium's own part give one. */
+const HOSTILE = [
+  "JSON.stringify = () => '\\u0001'.repeat(95e6)",
+  "JSON.stringify = () => ({ a: 1 })",
+  "Promise.prototype.then = (done) => done('\\u0001'.repeat(95e6)); 1",
+  "Object.defineProperty(Promise.prototype, 'constructor', { get() { throw 1 } }); 1",
+  "window.String = () => '\\u0001'.repeat(95e6); throw 1",
+  "throw { toString: () => '\\u0001'.repeat(95e6) }",
+  "throw Object.defineProperty(new Error(''), 'message', { get: () => '\\u0001'.repeat(95e6) })",
+  "Error.prepareStackTrace = () => '\\u0001'.repeat(95e6); ) (",
+  "Error.prepareStackTrace = () => '\\u0001'.repeat(95e6); throw new Error('x')",
+];
+
+test('nothing that a page changes has more leave it than the limit', { skip, timeout: 240_000 }, async () => {
+  for (const code of HOSTILE) {
+    await withKit({}, async (kit) => {
+      const tool = `${FAILS} await browser.navigate(args.url);
+        const first = await fails(browser.evaluate(args.code));
+        return [first, await fails(browser.evaluate(args.code)), await browser.navigate(args.url)]`;
+      const [first, again, arrived] = await value(kit, tool, { args: { url: at(), code } });
+      assert.ok(JSON.stringify([first, again]).length < 10_000, code);
+      assert.equal(arrived.title, 'a page', code);
+    });
+  }
+  await withKit({}, async (kit) => {
+    const tool = `${FAILS} await browser.navigate(args.url);
+      await browser.evaluate("window.String = () => ({ a: 1 }); document.title = 'x'.repeat(2e6); 1");
+      const text = await browser.extractText('p');
+      await browser.evaluate("Object.defineProperty(HTMLElement.prototype, 'innerText', { get: () => '\\u0001'.repeat(95e6) }); 1");
+      const long = await fails(browser.extractText('p'));
+      await browser.evaluate("Object.defineProperty(HTMLElement.prototype, 'innerText', { get() { throw { toString: () => '\\u0001'.repeat(95e6) } } }); 1");
+      return [text, long[0], await browser.extractText('p'), (await browser.navigate(args.url + '#there')).title];`;
+    assert.deepStrictEqual(await value(kit, tool, { args: { url: at() } }), ['one', 'BrowserLimit', '', '']);
+  });
+});
+
+test('code is an expression or a body, and is asked for once', { skip }, () =>
+  withKit({}, async (kit) => {
+    await value(kit, 'await browser.navigate(args.url)', { args: { url: at() } });
+    const given = {
+      'document.title;': 'a page',
+      'const x = 5; x': 5,
+      'window.times = (window.times ?? 0) + 1': 1,
+      'window.times;': 1,
+      '{ a: 1 }': { a: 1 },
+      "'a text';": 'a text',
+      'for (const x of [1]) if (x) return x': 1,
+      'window.shared.list.length // of it': 2,
+    };
+    for (const [code, expected] of Object.entries(given)) {
+      assert.deepStrictEqual(await value(kit, 'return await browser.evaluate(args.code)', { args: { code } }), expected, code);
+    }
+    const [name, message] = await value(kit, `${FAILS} return await fails(browser.evaluate('1 +'))`);
+    assert.deepStrictEqual([name, message.startsWith('SyntaxError: ')], ['BrowserError', true], message);
+  }));
+
+test('a place that cannot be reached says so, and the next navigation arrives', { skip, timeout: 120_000 }, async () => {
+  const closed = createServer();
+  await new Promise((done) => closed.listen(0, '127.0.0.1', done));
+  const dead = `http://127.0.0.1:${closed.address().port}/`;
+  await new Promise((done) => closed.close(done));
+  const page = await browser.newPage();
+  const fetch = { allow: ['http://127.0.0.1:*/*'], allowAddresses: ['127.0.0.1'] };
+  await withKit({ browser: page, fetch }, async (kit) => {
+    for (let round = 0; round < 10; round += 1) {
+      const tool = `${FAILS} return [await fails(browser.navigate(args.dead)), await fails(browser.navigate(args.dead)), (await browser.navigate(args.url)).status]`;
+      const refused = ['BrowserError', `net::ERR_CONNECTION_REFUSED at ${dead}`];
+      assert.deepStrictEqual(await value(kit, tool, { args: { dead, url: at(`/${round}`) } }), [refused, refused, 200]);
+    }
+  });
+  await page.close();
+});
+
+test('a navigation that a click began is stopped with its run', { skip, timeout: 120_000 }, async () => {
+  for (const end of ['run', 'host', 'close']) {
+    const page = await browser.newPage();
+    await withKit({ browser: { page, timeoutMs: 3_600_000 } }, async (kit) => {
+      await page.goto(at());
+      await page.setContent(`<p>one</p><a href="${at('/silent')}">go</a>`);
+      const begun = new Promise((resolve) => (asked = resolve));
+      const going = page.waitForRequest(at('/silent'));
+      const run = kit.runTool("await browser.click('a')");
+      await Promise.all([begun, going]);
+      run.terminate();
+      assert.equal((await run).status, 'terminated');
+      if (end === 'close') await kit.close();
+      if (end === 'run') assert.equal(await value(kit, "return await browser.extractText('p')"), 'one');
+      else assert.equal(await page.evaluate("document.querySelector('p').textContent"), 'one');
+    });
+    await page.close();
+  }
+});
+
+test('a script that computes is ended before the host hears of the end of its run', { skip, timeout: 240_000 }, async () => {
+  const page = await browser.newPage();
+  await withKit({ browser: { page, timeoutMs: 3_600_000 } }, async (kit) => {
+    let begun;
+    await page.exposeFunction('begun', () => begun());
+    for (let round = 0; round < 3; round += 1) {
+      await page.goto(at());
+      const begins = new Promise((resolve) => (begun = resolve));
+      const run = kit.runTool("await browser.evaluate('begun(); for (;;) ;')");
+      await begins;
+      run.terminate();
+      await run;
+      assert.equal((await page.goto(at('/host'))).status(), 200);
+      assert.equal(await value(kit, "return await browser.extractText('p')"), 'one');
+    }
+  });
+  await page.close();
+});
+
+test('WebRTC does not pass the proxy by', { skip, timeout: 120_000 }, async () => {
+  const datagrams = [];
+  const udp = createSocket('udp4');
+  udp.on('message', (message) => datagrams.push(message));
+  await new Promise((bound) => udp.bind(0, '127.0.0.1', bound));
+  let launched;
+  const launch = async (proxy) => {
+    launched = await chromium.launch({ executablePath, proxy, args: proxy.args });
+    return launched.newPage();
+  };
+  await withKit({ browser: launch }, async (kit) => {
+    const turn = JSON.stringify({ urls: `turn:127.0.0.1:${udp.address().port}`, username: 'stolen', credential: 'c' });
+    const tool = `return await browser.evaluate(args.code)`;
+    // Every way was tried once all candidates are known.
+    const code = `const connection = new RTCPeerConnection({ iceServers: [${turn}] });
+      connection.createDataChannel('x');
+      const all = new Promise((done) => (connection.onicegatheringstatechange = () => connection.iceGatheringState === 'complete' && done('all')));
+      await connection.setLocalDescription(await connection.createOffer());
+      return await all`;
+    assert.equal(await value(kit, tool, { args: { code } }), 'all');
+  });
+  await launched.close();
+  udp.close();
+  assert.deepStrictEqual(datagrams, []);
+});
+
 test('secrets do not reach a page, and do not come back from one', { skip }, () =>
   withKit({ secrets: { KEY: { value: 'hunter2-hunter2', hosts: [`http://127.0.0.1:${port()}`] } } }, async (kit) => {
     const tool = `${FAILS}
@@ -426,7 +584,7 @@ test('behind the proxy a page reaches only what is allowed', { skip }, async () 
   let given;
   const launch = async (proxy) => {
     given = proxy;
-    launched = await chromium.launch({ executablePath, proxy, args: ['--proxy-bypass-list=<-loopback>'] });
+    launched = await chromium.launch({ executablePath, proxy, args: proxy.args });
     return launched.newPage();
   };
   await withKit({ browser: launch }, async (kit) => {

@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import http.server
 import os
+import socket
 import subprocess
 import sys
 import threading
@@ -72,6 +73,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
             self.rfile.read(1)
             return
         if self.path == "/hang":
+            self.server.is_asked.set()  # type: ignore[attr-defined]
             self.send_response(200)
             self.send_header("content-type", "text/html")
             # It is never done: it ends when the client goes away.
@@ -448,11 +450,10 @@ def test_code_uses_an_asynchronous_page_behind_the_proxy(
 
             async def launch(proxy: Proxy) -> Any:
                 given.append(proxy)
-                arguments = ["--proxy-bypass-list=<-loopback>"]
                 browser = await playwright.chromium.launch(
                     executable_path=CHROMIUM,
                     proxy=proxy,  # type: ignore[arg-type]
-                    args=arguments,
+                    args=proxy["args"],
                 )
                 launched.append(browser)
                 return await browser.new_page()
@@ -547,6 +548,155 @@ def test_the_navigation_of_the_host_after_the_end_of_a_run_arrives(
                 assert answer.status == 200
                 text = await kit.run_tool("return await browser.extractText('p')")
                 assert (text.result, page.url) == ("one", url(server, path)), text.error
+
+    asyncio.run(main())
+
+
+@needs_chromium
+def test_the_navigation_of_the_host_arrives_beside_a_document_that_was_arriving(
+    server: Any, options: dict[str, Any]
+) -> None:
+    async def main() -> None:
+        async with (
+            asynchronous_page() as page,
+            Kit(browser={"page": page, "timeout_ms": 3_600_000}, **options) as kit,
+        ):
+            for number in range(20):
+                await page.goto("about:blank")
+                await page.goto(url(server))
+                server.is_asked.clear()
+                run = kit.run_tool(f"await browser.navigate('{url(server, '/hang')}')")
+                task = asyncio.ensure_future(run)
+                await asyncio.to_thread(server.is_asked.wait)
+                run.terminate()
+                await task
+                answer = await page.goto(url(server, f"/{number}"))
+                assert answer is not None
+                assert (answer.status, page.url) == (200, url(server, f"/{number}"))
+
+    asyncio.run(main())
+
+
+HOSTILE = """{fails} await browser.navigate(args.url);
+const long = `'\\\\u0001'.repeat(95e6)`;
+const ends = await fails(browser.evaluate(`JSON.stringify = () => ${long}`));
+await browser.navigate(args.url);
+await fails(browser.evaluate(`Promise.prototype.then = (done) => done(${long}); 1`));
+const after = await browser.evaluate('1 + 1');
+await browser.navigate(args.url);
+await browser.evaluate("window.String = () => ({ a: 1 }); 1");
+const text = await browser.extractText('p');
+const property = "Object.defineProperty(HTMLElement.prototype, 'innerText', ";
+await browser.evaluate(`${property}{ get: () => ${long}, configurable: true }); 1`);
+const most = await fails(browser.extractText('p'));
+await browser.evaluate(`${property}{ get() { throw { toString: () => ${long} } } }); 1`);
+return [ends[0], after, text, most[0], await browser.extractText('p'),
+  await browser.evaluate('const x = 5; x'), await browser.evaluate('document.title;')];
+"""
+HARMLESS = ["BrowserLimit", 2, "one", "BrowserLimit", "", 5, "a page"]
+
+REFUSED = """{fails}
+const dead = await fails(browser.navigate(args.dead));
+return [dead, await fails(browser.navigate(args.dead)), (await browser.navigate(args.url)).status];
+"""
+
+
+def dead_url() -> str:
+    with socket.socket() as closed:
+        closed.bind(("127.0.0.1", 0))
+        return f"http://127.0.0.1:{closed.getsockname()[1]}/"
+
+
+def expect_refused(result: Any, dead: str) -> None:
+    refused = ["BrowserError", f"net::ERR_CONNECTION_REFUSED at {dead}"]
+    assert result == [refused, refused, 200]
+
+
+@needs_chromium
+def test_a_synchronous_page_gives_no_more_than_the_limit(
+    server: Any, options: dict[str, Any]
+) -> None:
+    allow = {"allow": ["http://127.0.0.1:*/*"], "allow_addresses": ["127.0.0.1"]}
+
+    def act(browser: Browser) -> None:
+        page = browser.new_page()
+        with Kit(browser=page, **{**options, "fetch": allow}) as kit:
+            source = HOSTILE.replace("{fails}", FAILS)
+            given = kit.run_tool_sync(source, args={"url": url(server)})
+            assert given.result == HARMLESS, given.error
+            dead = dead_url()
+            for _ in range(5):
+                args = {"dead": dead, "url": url(server)}
+                done = kit.run_tool_sync(REFUSED.replace("{fails}", FAILS), args=args)
+                expect_refused(done.result, dead)
+            # A navigation that a click began is stopped with its run.
+            page.set_content(f"<p>two</p><a href='{url(server, '/silent')}'>go</a>")
+            ended = kit.run_tool_sync("await browser.click('a')", timeout_ms=2_000)
+            assert ended.status in ("terminated", "success")
+            done = kit.run_tool_sync("return await browser.extractText('p')")
+            assert done.result == "two", done.error
+
+    with_browser(act)
+
+
+@needs_chromium
+def test_an_asynchronous_page_gives_no_more_than_the_limit(
+    server: Any, options: dict[str, Any]
+) -> None:
+    allow = {"allow": ["http://127.0.0.1:*/*"], "allow_addresses": ["127.0.0.1"]}
+
+    async def main() -> None:
+        async with async_playwright() as playwright:
+            browser = await playwright.chromium.launch(executable_path=CHROMIUM)
+            page = await browser.new_page()
+            async with Kit(browser=page, **{**options, "fetch": allow}) as kit:
+                source = HOSTILE.replace("{fails}", FAILS)
+                given = await kit.run_tool(source, args={"url": url(server)})
+                assert given.result == HARMLESS, given.error
+                dead = dead_url()
+                for _ in range(5):
+                    args = {"dead": dead, "url": url(server)}
+                    done = await kit.run_tool(REFUSED.replace("{fails}", FAILS), args=args)
+                    expect_refused(done.result, dead)
+                # A navigation that a click began is stopped with its run.
+                await page.set_content(f"<p>two</p><a href='{url(server, '/silent')}'>go</a>")
+                async with page.expect_request(url(server, "/silent")):
+                    run = kit.run_tool("await browser.click('a')")
+                    task = asyncio.ensure_future(run)
+                run.terminate()
+                await task
+                done = await kit.run_tool("return await browser.extractText('p')")
+                assert done.result == "two", done.error
+            await browser.close()
+
+    asyncio.run(main())
+
+
+@needs_chromium
+def test_a_script_that_computes_is_ended_before_the_host_hears_of_the_end(
+    server: Any, options: dict[str, Any]
+) -> None:
+    async def main() -> None:
+        async with async_playwright() as playwright:
+            browser = await playwright.chromium.launch(executable_path=CHROMIUM)
+            page = await browser.new_page()
+            begun = asyncio.Event()
+            await page.expose_function("begun", begun.set)
+            async with Kit(browser={"page": page, "timeout_ms": 3_600_000}, **options) as kit:
+                for _ in range(2):
+                    await page.goto(url(server))
+                    begun.clear()
+                    run = kit.run_tool("await browser.evaluate('begun(); for (;;) ;')")
+                    task = asyncio.ensure_future(run)
+                    await begun.wait()
+                    run.terminate()
+                    await task
+                    answer = await page.goto(url(server, "/host"))
+                    assert answer is not None
+                    assert answer.status == 200
+                    done = await kit.run_tool("return await browser.extractText('p')")
+                    assert done.result == "one", done.error
+            await browser.close()
 
     asyncio.run(main())
 
@@ -647,7 +797,7 @@ def test_a_function_launches_a_synchronous_browser(server: Any, options: dict[st
             browser = playwright.chromium.launch(
                 executable_path=CHROMIUM,
                 proxy=proxy,  # type: ignore[arg-type]
-                args=["--proxy-bypass-list=<-loopback>"],
+                args=proxy["args"],
             )
             return browser.new_page()
 

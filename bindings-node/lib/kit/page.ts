@@ -52,24 +52,36 @@ interface Locator {
 
 /** The part of Playwright's request that is used. */
 interface PlaywrightRequest {
+  url(): string;
   isNavigationRequest(): boolean;
+  failure(): object | null;
+  headers(): Record<string, string>;
   redirectedFrom(): unknown;
-  frame(): { parentFrame(): unknown };
+  frame(): Frame;
+}
+
+/** The part of Playwright's frame that is used. */
+interface Frame {
+  parentFrame(): unknown;
 }
 
 /** The part of Playwright's page that is used. */
 interface PlaywrightPage {
   goto(url: string, options: object): Promise<{ status(): number } | null>;
   url(): string;
-  title(): Promise<string>;
   locator(selector: string): Locator;
   screenshot(options: object): Promise<Uint8Array>;
   evaluate(expression: string): Promise<unknown>;
   isClosed(): boolean;
   close(): Promise<unknown>;
   context(): PlaywrightContext;
+  mainFrame(): Frame;
+  waitForEvent(event: 'framenavigated', options: { predicate: (frame: Frame) => boolean; timeout: number }): Promise<unknown>;
+  waitForURL(url: string | ((url: URL) => boolean), options: object): Promise<unknown>;
   on(event: 'request', listener: (request: PlaywrightRequest) => void): unknown;
+  on(event: 'framenavigated', listener: (frame: Frame) => void): unknown;
   off(event: 'request', listener: (request: PlaywrightRequest) => void): unknown;
+  off(event: 'framenavigated', listener: (frame: Frame) => void): unknown;
 }
 
 /** The part of Playwright's context that is used. */
@@ -80,11 +92,17 @@ interface PlaywrightContext {
 }
 
 /** Methods whose answers have nothing of interest. */
-type SimpleMethod = 'Page.stopLoading' | 'Page.navigate' | 'Runtime.evaluate' | 'Runtime.terminateExecution';
+type SimpleMethod = 'Page.stopLoading' | 'Page.navigate' | 'Runtime.terminateExecution';
+
+/** The outcome of an evaluation. */
+interface Evaluated {
+  readonly result: { readonly value?: unknown };
+}
 
 /** The part of Playwright's session of Chromium's protocol that is used. */
 interface ChromiumSession {
   send(method: SimpleMethod, params?: object): Promise<unknown>;
+  send(method: 'Runtime.evaluate', params: object): Promise<Evaluated>;
   send(method: 'Page.getNavigationHistory'): Promise<{ currentIndex: number; entries: { url: string }[] }>;
 }
 
@@ -96,6 +114,12 @@ export type PageSource = Found | Finder;
 
 /** The longest wait for an answer of a page at rest, on a busy machine, too. One that computes does not answer. */
 const REST_MS = 2_000;
+
+/** How often a page is asked that is about to show another document. */
+const MOST_TRIES = 5;
+
+/** The page that Chromium shows in place of one that cannot be reached. */
+const ERROR_PAGE = 'chrome-error:';
 
 /**
  * Sessions of Chromium's protocol by their pages, which have nothing of the kind elsewhere. One is there before a page
@@ -163,6 +187,7 @@ export class Page {
     // Playwright's own error of a call that was given up comes before the page is at rest.
     if (answer.kind === 'timeout' || work.isGivenUp) answer = await work.giveUp();
     clearTimeout(timer);
+    work.end();
     this.#works.delete(number);
     try {
       this.#door.ask('page.answer', [number, answer]);
@@ -174,12 +199,12 @@ export class Page {
 
   async #perform(work: Work, [, kind, , task]: PageTask): Promise<PageAnswer> {
     const page = await this.#page();
-    work.begin(page, await sessionOf(page));
+    work.begin(page, await sessionOf(page), task.url);
     const { selector } = task;
     switch (kind) {
       case 'navigate': {
-        const response = await page.goto(task.url as string, { waitUntil: task.waitUntil, ...work.bounds() });
-        return { kind: 'arrived', url: page.url(), title: await page.title(), status: response?.status() ?? 0 };
+        const response = await arrived(page, task.url as string, { waitUntil: task.waitUntil, ...work.bounds() });
+        return { kind: 'arrived', url: page.url(), title: await titleOf(page, work.session), status: response?.status() ?? 0 };
       }
       case 'screenshot': {
         const options = { ...work.bounds(), type: 'png' };
@@ -197,19 +222,20 @@ export class Page {
         if (task.clearFirst) {
           await element.fill(task.text as string, work.bounds());
         } else {
-          await element.evaluate(toEnd, undefined, work.bounds());
+          await element.evaluate(asFunction(TO_END), undefined, work.bounds());
           await element.pressSequentially(task.text as string, work.bounds());
         }
         return { kind: 'nothing' };
       }
       case 'read': {
-        const text = await first(page, selector).evaluate(read, [task.property, task.mostUnits], work.bounds());
+        const code = reading(task.property as string, task.mostUnits as number);
+        const text = await first(page, selector).evaluate(asFunction(code), undefined, work.bounds());
         return typeof text === 'string' ? { kind: 'text', text } : { kind: 'tooLarge' };
       }
       case 'evaluate':
-        return { kind: 'text', text: String(await page.evaluate(task.expression as string)) };
+        return { kind: 'text', text: await evaluated(page, work.session, task.expression as string) };
       case 'halt':
-        return { ...(await stop(work.session, NOBODY)), kind: 'arrived', title: '', status: 0 };
+        return { ...(await stop(page, work.session, NOBODY)), kind: 'arrived', title: '', status: 0 };
       default:
         await page.close();
         return { kind: 'nothing' };
@@ -274,6 +300,7 @@ class Work {
   readonly #settle: (answer: PageAnswer) => void;
   #rest: Promise<PageAnswer> | undefined;
   #page: PlaywrightPage | undefined;
+  #loading: Loading | undefined;
   session: ChromiumSession | undefined;
 
   constructor(kind: PageTask[1], timeoutMs: number, isAwaited: () => boolean) {
@@ -292,11 +319,18 @@ class Work {
   }
 
   /** Notes the page, on which nothing begins for a run that has ended. */
-  begin(page: PlaywrightPage, session: ChromiumSession | undefined): void {
+  begin(page: PlaywrightPage, session: ChromiumSession | undefined, url?: string): void {
     this.#check();
     this.#page = page;
     this.session = session;
+    if (this.#kind !== 'halt' && this.#kind !== 'close') this.#loading = new Loading(page, url);
   }
+
+  /** It is over. */
+  end(): void {
+    this.#loading?.end();
+  }
+
 
   /**
    * The options that end a call of Playwright: at the end of the command's time, and at once when it is given up. Playwright
@@ -329,11 +363,16 @@ class Work {
     const { session } = this;
     const page = this.#page;
     if (page === undefined || session === undefined || this.#kind === 'halt' || this.#kind === 'close') return { kind: 'timeout' };
+    if (this.#kind !== 'navigate' && this.#loading?.isPending) {
+      // A document that never arrives is no answer to what was asked for.
+      await stop(page, session, NOBODY);
+      return { kind: 'timeout' };
+    }
     // While code waits for its page, a navigation is the page's own.
-    const others = new Navigations(page, () => !this.#isAwaited());
+    const others = new Navigations(page, (request) => !this.#isAwaited() && !this.#loading?.isOwn(request));
     try {
-      if (this.#kind === 'navigate') return await stop(session, others);
-      await answers(session, others);
+      if (this.#kind === 'navigate') return await stop(page, session, others);
+      await answers(page, session, others);
       return { kind: 'timeout' };
     } catch (error) {
       // The page is judged before code sees it.
@@ -359,14 +398,15 @@ class Navigations implements Others {
   readonly #begun: Promise<never>;
   readonly #listener: (request: PlaywrightRequest) => void;
 
-  constructor(page: PlaywrightPage, mayBegin: () => boolean) {
+  constructor(page: PlaywrightPage, isOther: (request: PlaywrightRequest) => boolean) {
     let reject!: (error: Error) => void;
     this.#begun = new Promise((_, rejected) => {
       reject = rejected;
     });
     this.#begun.catch(() => {});
     this.#listener = (request) => {
-      if (isOfPage(request) && mayBegin()) reject(new IsElsewhere());
+      // A request with a referrer is that of a page, such as one that another page sends elsewhere.
+      if (isOfPage(request) && isOther(request) && request.headers()['referer'] === undefined) reject(new IsElsewhere());
     };
     this.#page = page;
     page.on('request', this.#listener);
@@ -378,6 +418,46 @@ class Navigations implements Others {
 
   end(): void {
     this.#page.off('request', this.#listener);
+  }
+}
+
+/** The navigations of a page itself, as long as a task acts on it. */
+class Loading {
+  readonly #page: PlaywrightPage;
+  readonly #onRequest: (request: PlaywrightRequest) => void;
+  readonly #onArrival: (frame: Frame) => void;
+  #request: PlaywrightRequest | undefined;
+  /** That of the task itself. */
+  #own: PlaywrightRequest | undefined;
+
+  /** `url`: the place to which the task goes. Its request may be told of late, when the task is given up. */
+  constructor(page: PlaywrightPage, url?: string) {
+    this.#page = page;
+    const place = url?.split('#', 1)[0];
+    this.#onRequest = (request) => {
+      if (!isOfPage(request)) return;
+      this.#request = request;
+      if (request.url() === place) this.#own ??= request;
+    };
+    this.#onArrival = (frame) => {
+      if (frame === page.mainFrame()) this.#request = undefined;
+    };
+    page.on('request', this.#onRequest);
+    page.on('framenavigated', this.#onArrival);
+  }
+
+  /** Whether one has begun whose document is not there. */
+  get isPending(): boolean {
+    return this.#request !== undefined && this.#request.failure() === null;
+  }
+
+  isOwn(request: PlaywrightRequest): boolean {
+    return request === this.#own;
+  }
+
+  end(): void {
+    this.#page.off('request', this.#onRequest);
+    this.#page.off('framenavigated', this.#onArrival);
   }
 }
 
@@ -408,60 +488,156 @@ function sessionOf(page: PlaywrightPage): Promise<ChromiumSession | undefined> {
  * Stops what a page loads, and says where it is. Playwright itself has no way to stop a navigation, and Chromium lets
  * nobody evaluate while one begins; so this works in Chromium alone. Elsewhere it fails, and the kit leaves the page.
  */
-async function stop(session: ChromiumSession | undefined, others: Others): Promise<PageAnswer> {
+async function stop(page: PlaywrightPage, session: ChromiumSession | undefined, others: Others): Promise<PageAnswer> {
   if (session === undefined) throw new Error('the browser cannot stop a page');
-  await others.unless(within(REST_MS, session.send('Page.stopLoading')));
-  // A document that is about to be shown is there once the page answers.
-  await answers(session, others);
+  for (let tries = 0; ; tries += 1) {
+    const failed = await others.unless(within(REST_MS, session.send('Page.stopLoading'))).then(
+      () => undefined,
+      (error: unknown) => error,
+    );
+    if (failed instanceof IsElsewhere || failed instanceof TimeIsOver || (failed !== undefined && tries === MOST_TRIES)) throw failed;
+    // A document that is about to be shown is there once the page answers. Chromium stops none at that moment.
+    await answers(page, session, others);
+    if (failed === undefined) break;
+  }
   const { currentIndex, entries } = await others.unless(within(REST_MS, session.send('Page.getNavigationHistory')));
-  return { kind: 'stopped', url: entries[currentIndex]?.url ?? '' };
+  const url = entries[currentIndex]?.url ?? '';
+  if (page.url() !== url && !page.url().startsWith(ERROR_PAGE)) {
+    // Playwright hears of a document a moment later, and would take it for one that interrupts the next navigation.
+    const arrives = page.waitForURL((now) => now.href === url, { waitUntil: 'commit', timeout: REST_MS });
+    await others.unless(arrives.catch(() => {}));
+  }
+  return { kind: 'stopped', url };
 }
 
 /**
  * Has the page answer. A script that never ends is ended. Where that does not help, since scripts begin again and again, or
  * one began before its page could be told anything, the page is left for one of another process.
  */
-async function answers(session: ChromiumSession, others: Others): Promise<void> {
+async function answers(page: PlaywrightPage, session: ChromiumSession, others: Others): Promise<void> {
   /** Whether there is an answer in time. An error is one, such as that of a document that another one follows. */
-  const sent = async (method: SimpleMethod, params?: object): Promise<boolean> => {
+  const sent = async (method: SimpleMethod | 'Runtime.evaluate', params: object = {}, timeoutMs = REST_MS, note?: (error: unknown) => never): Promise<boolean> => {
     try {
-      await others.unless(within(REST_MS, session.send(method, params)));
+      await others.unless(within(timeoutMs, session.send(method as SimpleMethod, params)).catch(note));
     } catch (error) {
       if (error instanceof IsElsewhere) throw error;
       return !(error instanceof TimeIsOver);
     }
     return true;
   };
-  if (await sent('Runtime.evaluate', { expression: '0' })) return;
+  const zero = { expression: '0' };
+  /** Whether the page itself answers in time. Chromium gives an error while documents follow each other. */
+  const isHeard = async (): Promise<boolean> => {
+    for (let tries = 0; tries < MOST_TRIES; tries += 1) {
+      let isError = false;
+      const note = (error: unknown): never => {
+        isError = !(error instanceof TimeIsOver);
+        throw error;
+      };
+      const asked = await sent('Runtime.evaluate', zero, REST_MS, note);
+      if (!isError) return asked;
+    }
+    return false;
+  };
+  if (await isHeard()) return;
+  // While a document is awaited, Chromium passes nothing on to the page. One that computes lets none arrive.
+  void sent('Page.stopLoading').catch(() => {});
+  if (await sent('Runtime.evaluate', zero, REST_MS / 2)) return;
+  void sent('Page.stopLoading').catch(() => {});
+  const isTerminated = await sent('Runtime.terminateExecution');
   // The next script may begin in a moment.
   const later = { expression: 'new Promise((done) => setTimeout(done, 50))', awaitPromise: true };
-  if ((await sent('Runtime.terminateExecution')) && (await sent('Runtime.evaluate', later))) return;
+  if (isTerminated && (await sent('Runtime.evaluate', later))) return;
   await sent('Page.navigate', { url: 'data:,' });
   // Before that is there, the next one would be the old process's.
-  await sent('Runtime.evaluate', { expression: '0' });
+  await sent('Runtime.evaluate', zero);
   await sent('Page.navigate', { url: 'about:blank' });
+  await others.unless(page.waitForURL('about:blank', { waitUntil: 'commit', timeout: REST_MS }).catch(() => {}));
 }
 
 function first(page: PlaywrightPage, selector: string | null | undefined): Locator {
   return page.locator(selector as string).first();
 }
 
-// These two functions run in the page.
-
-/** Moves the caret of an element to its end. */
-function toEnd(element: any): void {
-  element.focus?.();
-  const end = typeof element.value === 'string' ? element.value.length : 0;
-  // Some kinds of inputs have no selection.
+/**
+ * Goes to a URL. Chromium shows a page of its own for one that cannot be reached, a moment after it has said so: the page is
+ * given on once that is there, as it would interrupt the next navigation.
+ */
+async function arrived(page: PlaywrightPage, url: string, options: object): Promise<{ status(): number } | null> {
+  const isMain = (frame: Frame): boolean => frame === page.mainFrame();
+  let isShown = false;
+  const note = (frame: Frame): void => {
+    isShown ||= isMain(frame);
+  };
+  page.on('framenavigated', note);
   try {
-    element.setSelectionRange?.(end, end);
-  } catch {}
+    return await page.goto(url, options);
+  } catch (error) {
+    const { message } = error as Error;
+    const isToShow = typeof message === 'string' && message.includes('net::ERR_') && !message.includes('net::ERR_ABORTED');
+    if (isToShow && !isShown) {
+      // Where there is none, the page is as it was.
+      await page.waitForEvent('framenavigated', { predicate: isMain, timeout: REST_MS }).catch(() => {});
+    }
+    throw error;
+  } finally {
+    page.off('framenavigated', note);
+  }
 }
 
-/** A property of an element as a text, or nothing if it has too many units. */
-function read(element: any, [property, mostUnits]: [string, number]): string | null {
-  const text = String(element[property] ?? element.textContent ?? '');
-  return text.length > mostUnits ? null : text;
+/**
+ * The text of an expression that gives one or an object that is awaited. In Chromium no function of the page's is called on
+ * the way, as Playwright's own would be.
+ */
+async function evaluated(page: PlaywrightPage, session: ChromiumSession | undefined, expression: string): Promise<string> {
+  const text =
+    session === undefined
+      ? await page.evaluate(expression)
+      : (await session.send('Runtime.evaluate', { expression, awaitPromise: true, returnByValue: true, userGesture: true })).result.value;
+  return typeof text === 'string' ? text : '';
+}
+
+/** A function with that text, which Playwright takes to the page. */
+function asFunction(text: string): unknown {
+  return Object.assign(() => {}, { toString: () => text });
+}
+
+/** The title of a page. One that has gone on meanwhile has none. */
+function titleOf(page: PlaywrightPage, session: ChromiumSession | undefined): Promise<string> {
+  return evaluated(page, session, TITLE).catch(() => '');
+}
+
+// These texts run in the page, which may have changed all functions: syntax alone bounds what leaves it.
+
+/** The title of the page; none if it is longer than any title. */
+const TITLE = `(() => {
+  try {
+    const text = document.title;
+    return typeof text === 'string' && text.length <= 1048576 ? text : '';
+  } catch {
+    return '';
+  }
+})()`;
+
+/** Moves the caret of an element to its end. Some kinds of inputs have no selection. */
+const TO_END = `(element) => {
+  try {
+    element.focus?.();
+    const end = typeof element.value === 'string' ? element.value.length : 0;
+    element.setSelectionRange?.(end, end);
+  } catch {}
+}`;
+
+/** Reads a property of an element as a text, or nothing if it has too many units. */
+function reading(property: string, mostUnits: number): string {
+  return `(element) => {
+    try {
+      const text = element.${property} ?? element.textContent ?? '';
+      return typeof text !== 'string' ? '' : text.length > ${mostUnits} ? null : text;
+    } catch {
+      return '';
+    }
+  }`;
 }
 
 class TimeIsOver extends Error {}
@@ -481,7 +657,7 @@ function failure(error: unknown): PageAnswer {
   if (error instanceof TimeIsOver) return { kind: 'timeout' };
   try {
     const { name, message } = error as Error;
-    return name === 'TimeoutError' ? { kind: 'timeout' } : { kind: 'failed', text: String(message) };
+    return name === 'TimeoutError' ? { kind: 'timeout' } : { kind: 'failed', text: String(message).slice(0, 2_000) };
   } catch {
     return { kind: 'failed', text: 'the browser failed' };
   }

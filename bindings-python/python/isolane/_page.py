@@ -27,7 +27,9 @@ from ._page_commands import (
     REST_MS,
     Answer,
     GivenUpError,
+    Loading,
     answers,
+    begins_navigation,
     bounded,
     done,
     failure,
@@ -62,10 +64,23 @@ class _Work:
         self.kind = kind
         self.page: Any = None
         self.session: Any = None
+        # The navigations to which it leads by the way.
+        self.loading: Loading | None = None
         self.task: asyncio.Task[None] | None = None
         self.has_begun = False
         # The page on its way to rest: nobody waits for the task any more.
         self.rest: asyncio.Task[Answer] | None = None
+
+    @property
+    def is_loading(self) -> bool:
+        """Whether the page goes elsewhere by the way."""
+        if self.kind == "navigate" or self.loading is None:
+            return False
+        return self.loading.is_pending
+
+    def end(self) -> None:
+        if self.loading is not None:
+            self.loading.end()
 
 
 class _Cell:
@@ -222,7 +237,8 @@ class PageDriver:
         if task.get_loop() is not asyncio._get_running_loop():
             return
         stopping = None
-        if work.kind == "navigate" and work.session is not None:
+        stops = work.kind == "navigate" or work.is_loading
+        if stops and work.session is not None:
             # Its first step sends the order, and comes before the next one of the host.
             stopping = task.get_loop().create_task(work.session.send("Page.stopLoading"))
         work.rest = task.get_loop().create_task(self._to_rest_unless_left(work, stopping))
@@ -258,6 +274,7 @@ class PageDriver:
                 answer = await self._to_rest_unless_left(work)
         finally:
             self._works.discard(work)
+            work.end()
             self._send(work.number, answer)
 
     def _send(self, number: int, answer: Answer) -> None:
@@ -279,11 +296,13 @@ class PageDriver:
                     if not ends:
                         raise
                     answer = "timeout", {}
-            # The thread is the host's again after the run, and so is the page.
-            if answer[0] != "timeout":
-                return answer
-            rest = await self._to_rest(work)
-            return ("failed", {"text": _CELL_ENDED}) if _CELL_ENDED in ends else rest
+            try:
+                # The thread is the host's again after the run, and so is the page.
+                rest = await self._to_rest(work) if answer[0] == "timeout" else answer
+            finally:
+                work.end()
+            has_left = answer[0] == "timeout" and _CELL_ENDED in ends
+            return ("failed", {"text": _CELL_ENDED}) if has_left else rest
         except asyncio.CancelledError:
             raise
         except Exception as raised:
@@ -300,9 +319,11 @@ class PageDriver:
                 raise GivenUpError
 
         check()
+        if work.kind not in ("halt", "close"):
+            work.loading = Loading(page, fields.get("url"))
         try:
             if work.kind == "halt":
-                kind, given = await stop(self._loop, work.session)
+                kind, given = await stop(self._loop, page, work.session)
                 if kind != "stopped":
                     return kind, given
                 return "arrived", {**given, "title": "", "status": 0}
@@ -325,7 +346,11 @@ class PageDriver:
 
         def note(request: Any) -> None:
             # While code waits for its page, a navigation is the page's own.
-            if not left.done() and _begins_navigation(request) and not self._is_awaited(work):
+            # So is one with a referrer, such as that of a page that another page sends elsewhere.
+            if left.done() or not begins_navigation(request) or self._is_awaited(work):
+                return
+            is_own = work.loading is not None and work.loading.is_own(request)
+            if not is_own and "referer" not in request.headers:
                 left.set_result(None)
 
         page.on("request", note)
@@ -344,8 +369,12 @@ class PageDriver:
         if work.session is None or work.kind in ("halt", "close"):
             return "timeout", {}
         if work.kind == "navigate":
-            return await stop(self._loop, work.session, stopping)
-        await answers(self._loop, work.session)
+            return await stop(self._loop, work.page, work.session, stopping)
+        if stopping is not None or work.is_loading:
+            # A document that never arrives is no answer to the command.
+            await stop(self._loop, work.page, work.session, stopping)
+        else:
+            await answers(self._loop, work.page, work.session)
         return "timeout", {}
 
     async def _page(self, bridge: Bridge) -> Any:
@@ -399,19 +428,6 @@ class PageDriver:
 def _is_async(found: Any) -> bool:
     call = getattr(found, "goto", None) or getattr(found, "new_page", None)
     return inspect.iscoroutinefunction(call)
-
-
-def _begins_navigation(request: Any) -> bool:
-    """Whether a request begins a navigation of a page itself. A redirect goes on with one."""
-    try:
-        return (
-            request.is_navigation_request()
-            and request.redirected_from is None
-            and request.frame.parent_frame is None
-        )
-    except Exception:
-        # The frame is gone.
-        return False
 
 
 def _finish(work: Any, loop: asyncio.AbstractEventLoop | None) -> Answer:

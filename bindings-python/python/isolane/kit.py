@@ -116,6 +116,9 @@ class Proxy(TypedDict):
     username: str
     password: str
     """It is random."""
+    args: list[str]
+    """The switches that Chromium needs beside it, for Playwright's `args`: without them WebRTC
+    passes it by."""
 
 
 class LibrarySummary(TypedDict):

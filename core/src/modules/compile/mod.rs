@@ -12,6 +12,7 @@
 //! declarations of cells; `advice` words errors; `explain` answers about a module later.
 
 mod advice;
+pub(crate) mod async_function;
 mod bounds;
 pub(crate) mod cell;
 mod compilation;

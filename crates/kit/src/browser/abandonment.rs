@@ -1,6 +1,6 @@
 //! The end of the wait for a command.
 //!
-//! In: the run that has the command. Out: the moment from which nobody waits for it: the run has settled, or its cell was
+//! In: the run that has the command. Out: the moment from which nobody waits for it: the run has ended, or its cell was
 //! given up. A command that begins later than that, such as one that leaves a page, has its time alone.
 
 use std::{

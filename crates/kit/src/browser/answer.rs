@@ -39,7 +39,9 @@ pub(super) fn written(
         Answer::Text(text) => text.len(),
         Answer::Bytes(bytes) => bytes.len(),
     };
-    if matches!(answer, Answer::TooLarge) || bytes as u64 > most_bytes {
+    // The text of an evaluation has more than the answer.
+    let is_answer = method != Method::Evaluate;
+    if matches!(answer, Answer::TooLarge) || (is_answer && bytes as u64 > most_bytes) {
         return Err(too_large(most_bytes));
     }
     // The answer, its redaction, and the message while it grows.
@@ -89,32 +91,34 @@ fn evaluated(
     most_bytes: u64,
     room: &mut RunRoom,
 ) -> Result<Value, KitError> {
-    let parsed = |text: &str, room: &mut RunRoom| {
-        parse_json(text, room).map_err(|fault| match fault {
+    let gave_none = || KitError::new("BrowserError", "the page gave no answer");
+    let parsed = |json: &str, room: &mut RunRoom| {
+        parse_json(json, room).map_err(|fault| match fault {
             ParseFault::NoRoom => no_room(),
-            ParseFault::Malformed(_) => KitError::new("BrowserError", "the page gave no answer"),
+            ParseFault::Malformed(_) => gave_none(),
         })
     };
-    let outcome = parsed(text, room)?.deserialize::<script::Outcome>();
-    let gave_none = |_| KitError::new("BrowserError", "the page gave no answer");
-    let script::Outcome { json, is_too_large, name, message } = outcome.map_err(gave_none)?;
-    match json {
-        Some(json) => {
-            let value = parsed(&json, room)?;
+    match script::Outcome::read(text).ok_or_else(gave_none)? {
+        script::Outcome::Json(json) if json.len() as u64 <= most_bytes => {
+            let value = parsed(json, room)?;
             // The copy, and what the replacements add.
             if !redactor.is_empty() && !room.take(4 * json.len()) {
                 return Err(no_room());
             }
             Ok(redacted(&value, redactor).unwrap_or(value))
         }
-        None if is_too_large => Err(too_large(most_bytes)),
-        None => {
+        script::Outcome::Json(_) | script::Outcome::TooLarge => Err(too_large(most_bytes)),
+        script::Outcome::Thrown(json) => {
+            let thrown = parsed(json, room)?.deserialize::<script::Thrown>();
+            let script::Thrown { name, message } = thrown.map_err(|_| gave_none())?;
             let line = message.lines().next().unwrap_or_default();
             let line = &line[..line.floor_char_boundary(MOST_MESSAGE_BYTES)];
             let line = redactor.text(line);
             if name == "SerializationError" {
                 return Err(KitError::new("SerializationError", line));
             }
+            let name = &name[..name.floor_char_boundary(MOST_MESSAGE_BYTES)];
+            let name = redactor.text(name);
             let shown = if name.is_empty() { line.into_owned() } else { format!("{name}: {line}") };
             Err(KitError::new("BrowserError", shown))
         }

@@ -150,10 +150,8 @@ impl Browser for DrivenBrowser {
 /// The time that the run has left, if it is known: a library that cannot be interrupted must not go on after that.
 fn time_of(run: &NativeRun) -> Option<Duration> {
     // A page is left after the end of its run, too.
-    if run.is_over() {
-        return None;
-    }
-    run.interception().and_then(KitRun::of)?.time_left()
+    let cell = run.interception().and_then(KitRun::of)?;
+    if run.is_over() || cell.is_over() { None } else { cell.time_left() }
 }
 
 /// Notes that nobody waits for a command any more; says whether somebody has taken it.

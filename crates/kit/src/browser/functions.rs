@@ -22,6 +22,7 @@ use super::{
 };
 use crate::{
     error::KitError,
+    kit::{Hold, KitRun},
     room::{Room, RunRoom},
 };
 
@@ -175,6 +176,8 @@ impl Inner {
         report.summary(&request.summary());
         let run = call.run.clone();
         drop(call);
+        let cell = run.interception().and_then(KitRun::of);
+        let has_ended = || cell.as_ref().is_some_and(KitRun::is_over);
         let secrets = self.secrets.snapshot();
         for text in request.texts() {
             if let Some(name) = secrets.request.named_in(text.as_bytes()) {
@@ -186,6 +189,8 @@ impl Inner {
         let limit = Duration::from_millis(ms);
         let answer = match self.perform(request, limit, run).await {
             Ok(answer) => answer,
+            // The call ends with its run, at once.
+            Err(Fault::Timeout) if has_ended() => return std::future::pending().await,
             Err(Fault::Timeout) => {
                 let text = format!("the browser took longer than {ms} ms");
                 return Err(KitError::new("BrowserTimeout", text));
@@ -209,7 +214,12 @@ impl Inner {
             timeout(limit, judge(&self.options, url)).await.map_err(|_| Fault::Timeout)??;
         }
         // The requests before this one have limits of their own.
-        let turn = Turn { page: Arc::clone(&self.turn).lock_owned().await, run };
+        let page = Arc::clone(&self.turn).lock_owned().await;
+        let cell = run.interception().and_then(KitRun::of);
+        if cell.as_ref().is_some_and(KitRun::is_over) {
+            return Err(Fault::Timeout);
+        }
+        let turn = Turn { page, hold: cell.map(|cell| cell.hold()), run };
         let deadline = Instant::now() + limit;
         timeout(limit, self.take_turn(turn, request, deadline)).await.map_err(|_| Fault::Timeout)?
     }
@@ -232,14 +242,8 @@ impl Inner {
             }
             Request::Plain(command) => Ok(self.step(turn, command, deadline).await?.1),
             Request::Evaluate(code) => {
-                let most_units = self.options.limits.max_result_bytes;
-                let probe = Command::Evaluate { expression: script::probe(&code) };
-                let (turn, probed) = self.try_step(turn, probe, deadline).await?;
-                let expression = match probed {
-                    Ok(_) => script::expression(&code, most_units),
-                    Err(Failure::Timeout | Failure::Stopped(_)) => return Err(Fault::Timeout),
-                    Err(Failure::Other(_)) => script::body(&code, most_units),
-                };
+                let most_units = most_units(self.options.limits.max_result_bytes);
+                let expression = script::expression(&code, most_units);
                 Ok(self.step(turn, Command::Evaluate { expression }, deadline).await?.1)
             }
         }
@@ -265,7 +269,8 @@ impl Inner {
                     return Err(Fault::Timeout);
                 }
                 Err(failure) => {
-                    inner.halt(turn).await?;
+                    // A page that does not halt is judged before code sees it. Its failure is the navigation's.
+                    let _ = inner.halt(turn).await;
                     return Err(failure.into());
                 }
             };
@@ -351,6 +356,9 @@ impl Inner {
 struct Turn {
     #[expect(dead_code, reason = "held for as long as the page is in use")]
     page: OwnedMutexGuard<()>,
+    /// The run does not settle meanwhile.
+    #[expect(dead_code, reason = "held for as long as the page is in use")]
+    hold: Option<Hold>,
     run: NativeRun,
 }
 
@@ -365,7 +373,7 @@ impl From<Failure> for Fault {
         match failure {
             Failure::Timeout | Failure::Stopped(_) => Self::Timeout,
             Failure::Other(message) => {
-                let line = message.lines().next().unwrap_or_default();
+                let line = shown(message.lines().next().unwrap_or_default());
                 let line = &line[..line.floor_char_boundary(MOST_MESSAGE_BYTES)];
                 Self::Error(KitError::new("BrowserError", line))
             }
@@ -377,6 +385,30 @@ impl From<KitError> for Fault {
     fn from(error: KitError) -> Self {
         Self::Error(error)
     }
+}
+
+/// The message of a library as code sees it: without the name of the method, which each language writes in its own way,
+/// and without the place to which another navigation goes.
+fn shown(line: &str) -> &str {
+    if line.contains("interrupted by another navigation") {
+        return "another navigation has interrupted it";
+    }
+    let is_name = |text: &str| text.chars().all(|c| c.is_ascii_alphanumeric());
+    let is_method =
+        |text: &str| text.split_once('.').is_some_and(|(a, b)| is_name(a) && is_name(b));
+    let is_origin = |text: &str| is_method(text) || text.starts_with("Protocol error");
+    let mut line = line;
+    while let Some((origin, rest)) = line.split_once(": ")
+        && is_origin(origin)
+    {
+        line = rest;
+    }
+    line
+}
+
+/// The most units of a text that leaves the page: a library has it several times as large, in a text of its own.
+pub(super) fn most_units(most_bytes: u64) -> u64 {
+    most_bytes.min(64 << 20)
 }
 
 /// The adapter has panicked, or tokio has ended.

@@ -6,7 +6,7 @@ use isolane::NativeCall;
 use serde::Deserialize;
 use url::Url;
 
-use super::{Command, Property, WaitUntil};
+use super::{Command, Property, WaitUntil, functions::most_units};
 use crate::error::KitError;
 
 /// A function of `browser`.
@@ -114,7 +114,7 @@ impl Request {
     pub(super) fn read(
         method: Method,
         call: &NativeCall,
-        most_units: u64,
+        most_bytes: u64,
     ) -> Result<Self, KitError> {
         let wrong =
             |takes: &str| KitError::wrong_arguments(format!("{} takes {takes}", method.name()));
@@ -122,6 +122,7 @@ impl Request {
             let read = call.arguments::<Arguments<NoOptions>>().map_err(|_| wrong(takes))?;
             Ok(read.first)
         };
+        let most_units = most_units(most_bytes);
         Ok(match method {
             Method::Navigate => {
                 let takes =

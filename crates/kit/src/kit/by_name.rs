@@ -15,6 +15,7 @@ use super::{
     plain::{Plain, Step, check_texts, lone_surrogate},
 };
 use crate::{
+    proxy::chromium_switches,
     store::{DatabaseFunction, LibrarySummary, StateFunction},
     wtf8::ILL_FORMED,
 };
@@ -268,6 +269,12 @@ fn write_proxy(proxy: &ProxySettings) -> Value {
         for (name, text) in [("server", server), ("username", username), ("password", password)] {
             out.key(name);
             out.string(text);
+        }
+        let args = chromium_switches(server);
+        out.key("args");
+        out.array(u32::try_from(args.len()).unwrap_or(u32::MAX));
+        for arg in &args {
+            out.string(arg);
         }
         out.end_object();
     })

@@ -50,7 +50,7 @@ pub use self::{
 pub(crate) use self::{
     by_name::{Outcome, cancelled},
     options::spelled,
-    run::Hook,
+    run::{Hold, Hook},
 };
 use self::{
     live::Live,

@@ -132,11 +132,22 @@ impl KitRun {
         is_run.then(|| self.0.timeout.saturating_sub(first.elapsed()))
     }
 
-    /// Calls the hook when the calls of a cell are given up with it, unless the hook is gone by then. Says whether they are
+    /// Whether it has ended, and its calls with it. Those of a cell may outlive it.
+    pub(crate) fn is_over(&self) -> bool {
+        self.0.locked(|inside| self.0.is_over(inside))
+    }
+
+    /// Has the run not settle while that is held, for [`MOST_HOLD`] at most.
+    pub(crate) fn hold(&self) -> Hold {
+        self.0.locked(|inside| inside.holds += 1);
+        Hold(Arc::clone(&self.0))
+    }
+
+    /// Calls the hook when the calls are given up with their run or cell, unless the hook is gone by then. Says whether they are
     /// not given up yet.
     pub(crate) fn on_loss(&self, hook: &Arc<Hook>) -> bool {
         self.0.locked(|inside| {
-            let is_live = inside.life != Life::Lost;
+            let is_live = inside.life != Life::Lost && !self.0.is_over(inside);
             inside.on_loss.retain(|hook| hook.strong_count() > 0);
             if is_live {
                 inside.on_loss.push(Arc::downgrade(hook));
@@ -149,6 +160,23 @@ impl KitRun {
     #[must_use]
     pub fn outcome(&self) -> KitOutcome {
         self.0.locked(|inside| std::mem::take(&mut inside.outcome))
+    }
+}
+
+/// The longest time for which a page holds its run after the end: as long as a page takes to be left, at most.
+const MOST_HOLD: Duration = Duration::from_secs(10);
+
+/// Work that is not the host's yet although its run has ended: that of a page, which comes to rest.
+pub(crate) struct Hold(Arc<RunState>);
+
+impl Drop for Hold {
+    fn drop(&mut self) {
+        let rest = self.0.locked(|inside| {
+            inside.holds -= 1;
+            if inside.holds == 0 { inside.held.take() } else { None }
+        });
+        // This may end the run.
+        drop(rest);
     }
 }
 
@@ -189,6 +217,10 @@ struct Inside {
     awaited: usize,
     /// Held while those are under way after the end.
     rest: Option<Rest>,
+    /// How often the page is in use.
+    holds: usize,
+    /// Held while it is, after the end.
+    held: Option<Rest>,
     /// The logs of requests that had no answer when the run ended by itself.
     unanswered: Vec<String>,
     /// The parts that the kit adds to the result, once that is there.
@@ -201,7 +233,7 @@ struct Inside {
     announce: Announce,
     /// The place among the live runs of the kit.
     place: Option<u64>,
-    /// Called when the calls of a cell are given up with it.
+    /// Called when the calls are given up with their run or cell.
     on_loss: Vec<Weak<Hook>>,
 }
 
@@ -389,6 +421,25 @@ impl RunState {
         });
     }
 
+    /// Whether it has ended, and its calls with it.
+    fn is_over(&self, inside: &Inside) -> bool {
+        matches!(self.kind, Kind::Tool | Kind::Code) && inside.life != Life::Live
+    }
+
+    /// Ends the wait for a page that does not come to rest.
+    fn limit_hold(&self) {
+        if self.locked(|inside| inside.held.is_none()) {
+            return;
+        }
+        let run = Weak::clone(&self.me);
+        drop(isolane::spawn(async move {
+            tokio::time::sleep(MOST_HOLD).await;
+            let Some(run) = run.upgrade() else { return };
+            let held = run.locked(|inside| inside.held.take());
+            drop(held);
+        }));
+    }
+
     /// Ends the wait for calls of a run that has ended by itself when its time is over.
     fn limit_rest(self: &Arc<Self>) {
         let left = self.timeout.saturating_sub(self.began.elapsed());
@@ -437,22 +488,32 @@ impl RunInterceptor for RunState {
         if self.kit.page.is_some() {
             self.kit.callers.remove(&self.me);
         }
-        let (place, rest) = self.locked(|inside| {
+        let (place, rest, lost) = self.locked(|inside| {
             if inside.life == Life::Live {
                 inside.life = Life::Over;
+            }
+            // Calls for the page are given up at once. The page comes to rest before the host may use it.
+            let mut lost = Vec::new();
+            if self.is_over(inside) {
+                lost = std::mem::take(&mut inside.on_loss);
+                if inside.holds > 0 {
+                    inside.held = Some(rest.clone());
+                }
             }
             let rest = if by_itself {
                 inside.unanswered = inside.calls.unanswered();
                 if inside.awaited > 0 {
                     inside.rest = Some(rest);
-                    return (None, None);
+                    return (None, None, lost);
                 }
                 rest
             } else {
                 rest
             };
-            (inside.place.take(), Some(rest))
+            (inside.place.take(), Some(rest), lost)
         });
+        lost.iter().filter_map(Weak::upgrade).for_each(|hook| hook());
+        self.limit_hold();
         if let Some(place) = place {
             self.kit.live.remove(place);
         }

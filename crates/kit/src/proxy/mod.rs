@@ -31,6 +31,22 @@ pub struct ProxySettings {
     pub password: String,
 }
 
+/// Switches that keep a Chromium behind the proxy at that URL, beside the proxy itself.
+pub(crate) fn chromium_switches(server: &str) -> [String; 5] {
+    let host = server.split_once("://").map_or(server, |(_, rest)| rest);
+    let host = host.rsplit_once(':').map_or(host, |(host, _)| host);
+    [
+        // Without this Chromium reaches loopback directly.
+        "--proxy-bypass-list=<-loopback>".to_owned(),
+        // The proxy looks names up. A connection past it finds no address.
+        format!("--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE {host}"),
+        // WebRTC sends datagrams, which no proxy of HTTP carries.
+        "--webrtc-ip-handling-policy=disable_non_proxied_udp".to_owned(),
+        "--force-webrtc-ip-handling-policy=disable_non_proxied_udp".to_owned(),
+        "--disable-quic".to_owned(),
+    ]
+}
+
 impl fmt::Debug for ProxySettings {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         out.debug_struct("ProxySettings").field("server", &self.server).finish_non_exhaustive()

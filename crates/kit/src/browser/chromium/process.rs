@@ -20,6 +20,7 @@ use rustix::process::{Pid, Signal, kill_process_group};
 use tempfile::TempDir;
 
 use super::options::{ChromiumOptions, Network};
+use crate::proxy::chromium_switches;
 
 /// The time after which the end of killed processes is not waited for any more.
 const END: Duration = Duration::from_secs(5);
@@ -155,19 +156,8 @@ fn switches(options: &ChromiumOptions, folder: &Path) -> Vec<OsString> {
         switches.push("--no-sandbox".into());
     }
     if let Network::Proxy(proxy) = &options.network {
-        let host = proxy.server.split_once("://").map_or(proxy.server.as_str(), |(_, rest)| rest);
-        let host = host.rsplit_once(':').map_or(host, |(host, _)| host);
-        switches.extend([
-            format!("--proxy-server={}", proxy.server).into(),
-            // Without this Chromium reaches loopback directly.
-            "--proxy-bypass-list=<-loopback>".into(),
-            // The proxy looks names up. A connection past it finds no address.
-            format!("--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE {host}").into(),
-            // WebRTC sends datagrams, which no proxy of HTTP carries.
-            "--webrtc-ip-handling-policy=disable_non_proxied_udp".into(),
-            "--force-webrtc-ip-handling-policy=disable_non_proxied_udp".into(),
-            "--disable-quic".into(),
-        ]);
+        switches.push(format!("--proxy-server={}", proxy.server).into());
+        switches.extend(chromium_switches(&proxy.server).map(OsString::from));
     }
     let mut disabled = DISABLED_FEATURES.to_owned();
     for arg in &options.args {

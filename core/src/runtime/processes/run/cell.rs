@@ -81,7 +81,7 @@ pub(crate) struct InSession {
     native: Arc<NativeHost>,
     pub(super) kind: Kind,
     /// Its number among all runs of the session.
-    in_session: u32,
+    key: u32,
     timeout: Option<Duration>,
     /// The length of its source.
     pub(super) source_bytes: u32,
@@ -101,14 +101,14 @@ impl InSession {
         session: Arc<Session>,
         native: Arc<NativeHost>,
         kind: Kind,
-        in_session: u32,
+        key: u32,
         timeout: Option<Duration>,
     ) -> Self {
         Self {
             session,
             native,
             kind,
-            in_session,
+            key,
             timeout,
             source_bytes: 0,
             has_turn: AtomicBool::new(false),
@@ -124,7 +124,7 @@ impl InSession {
         session: Arc<Session>,
         native: Arc<NativeHost>,
         work: &CellWork,
-        in_session: u32,
+        key: u32,
         timeout: Option<Duration>,
     ) -> Self {
         let source_bytes = match work {
@@ -133,7 +133,7 @@ impl InSession {
         };
         Self {
             source_bytes: u32::try_from(source_bytes).unwrap_or(u32::MAX),
-            ..Self::new(session, native, Kind::Cell, in_session, timeout)
+            ..Self::new(session, native, Kind::Cell, key, timeout)
         }
     }
 
@@ -141,17 +141,17 @@ impl InSession {
     pub(crate) fn held(
         session: Arc<Session>,
         native: Arc<NativeHost>,
-        in_session: u32,
+        key: u32,
         call: u32,
     ) -> Self {
-        Self::new(session, native, Kind::Held(call), in_session, None)
+        Self::new(session, native, Kind::Held(call), key, None)
     }
 
     /// A run that asks.
     pub(crate) fn question(
         session: Arc<Session>,
         native: Arc<NativeHost>,
-        in_session: u32,
+        key: u32,
         ask: Question,
     ) -> Self {
         let kind = match ask {
@@ -159,12 +159,12 @@ impl InSession {
             Question::Copy(_) => Kind::Fork,
         };
         let question = Mutex::new(Some(ask));
-        Self { question, ..Self::new(session, native, kind, in_session, None) }
+        Self { question, ..Self::new(session, native, kind, key, None) }
     }
 
     /// Its number for the worker, if it is a cell that may interleave with others; otherwise zero.
     pub(super) fn number(&self) -> u32 {
-        if self.session.interleaves() && self.kind.is_cell() { self.in_session } else { 0 }
+        if self.session.interleaves() && self.kind.is_cell() { self.key } else { 0 }
     }
 
     /// Whether runs before it in the session are not over.
@@ -241,7 +241,7 @@ impl Run {
 
     /// Its number among all runs of its session.
     pub(crate) fn in_session(&self) -> u32 {
-        self.cell.as_ref().map_or(0, |part| part.in_session)
+        self.cell.as_ref().map_or(0, |part| part.key)
     }
 
     /// Whether it is a cell.

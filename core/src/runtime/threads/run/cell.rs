@@ -114,7 +114,7 @@ pub(crate) type Failure = (String, String);
 pub(crate) struct InSession {
     pub(super) session: Arc<dyn CellSession>,
     /// Its number among all runs of the session.
-    in_session: u32,
+    key: u32,
     /// The same for the isolate, if it is a cell that may interleave with others; otherwise zero.
     pub(super) number: u32,
     pub(super) native: Arc<NativeHost>,
@@ -127,13 +127,13 @@ pub(crate) struct InSession {
 impl InSession {
     pub(crate) fn new(
         session: Arc<dyn CellSession>,
-        (in_session, interleaves): (u32, bool),
+        (key, interleaves): (u32, bool),
         native: Arc<NativeHost>,
         kind: Kind,
     ) -> Self {
-        let number = if interleaves && kind.is_cell() { in_session } else { 0 };
+        let number = if interleaves && kind.is_cell() { key } else { 0 };
         let (since, home) = (AtomicU64::new(0), AtHome::default());
-        Self { session, in_session, number, native, kind, since, home }
+        Self { session, key, number, native, kind, since, home }
     }
 }
 
@@ -153,7 +153,7 @@ impl Run {
 
     /// Its number among all runs of its session.
     pub(crate) fn in_session(&self) -> u32 {
-        self.cell.as_ref().map_or(0, |part| part.in_session)
+        self.cell.as_ref().map_or(0, |part| part.key)
     }
 
     /// Whether it is a cell that has begun and is not over.

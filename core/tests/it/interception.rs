@@ -4,7 +4,7 @@ use std::{
     sync::{
         Arc, LazyLock, Mutex, MutexGuard, PoisonError,
         atomic::{AtomicBool, Ordering},
-        mpsc::{Receiver, Sender, TryRecvError, channel},
+        mpsc::{Receiver, Sender, channel},
     },
     thread::{self, ThreadId},
     time::Duration,
@@ -213,8 +213,8 @@ fn terminating_ends_the_rest_at_once() {
     until(|| recorder.ended().is_some());
     execution.terminate(Some("enough"));
     let result = execution.wait().expect("a run");
-    // The function was not waited for: nobody has told it to go on.
-    assert_eq!(told.try_recv(), Err(TryRecvError::Empty));
+    // The function was not waited for: nobody has told it to go on. It may have been dropped by now.
+    assert!(told.try_recv().is_err());
     assert_eq!(result.status, Status::Terminated);
     assert_eq!(result.error.expect("an error").message, "enough");
 }

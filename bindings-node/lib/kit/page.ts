@@ -331,7 +331,6 @@ class Work {
     this.#loading?.end();
   }
 
-
   /**
    * The options that end a call of Playwright: at the end of the command's time, and at once when it is given up. Playwright
    * would click or type later otherwise, in the page of the next run or of the host.

@@ -1,4 +1,4 @@
-//! What was handed to a session since it was opened.
+//! The updates that a session was handed since it was opened.
 
 use crate::modules::session_request::UpdateRequest;
 

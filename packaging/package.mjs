@@ -61,7 +61,7 @@ function ofTarget(target, options) {
   const began = performance.now();
   const files = target === host() ? own(target, options) : crossed(target, options.profile);
   const seconds = ((performance.now() - began) / 1000).toFixed(0);
-  const { text } = licences(linked(target));
+  const text = licences(linked(target));
   const notices = join(STAGE, 'LICENSES.txt');
   writeFileSync(notices, text);
   const native = packTarget(target, files, { licences: text, stage: STAGE, out: OUT });

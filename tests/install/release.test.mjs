@@ -25,9 +25,27 @@ test('the engine and the database are among the parts, and no tool of the build'
   const names = parts.map(({ name }) => name);
   for (const name of ['quickjs-ng', 'sqlite', 'isolane', 'isolane-kit', 'oxc_parser', 'napi', 'pyo3']) assert.ok(names.includes(name), name);
   for (const name of ['napi-derive', 'serde_derive', 'cc', 'napi-build']) assert.ok(!names.includes(name), name);
-  const { text, without } = licences(parts);
+});
+
+test('each part has the text of its licence, on every target', () => {
+  for (const target of TARGETS) {
+    const all = linked(target);
+    const sections = licences(all).split(`\n${'-'.repeat(100)}\n\n`).map((section) => section.split('\n\n'));
+    const titles = new Set(sections.flatMap(([head, , text]) => (text === '' ? [] : head.split('\n'))));
+    const others = all.filter(({ isOwn }) => !isOwn);
+    assert.deepEqual(others.filter(({ name, version, license }) => !titles.has(`${name} ${version} (${license})`)), []);
+    for (const title of ["Rust's standard library (MIT OR Apache-2.0)", "gimli of Rust's standard library (MIT)"]) assert.ok(titles.has(title), title);
+  }
+  const text = licences(parts);
   assert.match(text, /^quickjs-ng \d[\d.]* \(MIT\)$[^]*?^Copyright \(c\).* Fabrice Bellard$/m);
-  for (const { name } of without) assert.ok(text.includes(`${name} `), name);
+  // A crate without a file in its archive.
+  assert.match(text, /^oxc_parser \d[\d.]* \(MIT\)$[^]*?^MIT License\n\nCopyright \(c\) Boshen, Oxc contributors\n\nPermission is hereby granted, /m);
+});
+
+test('a part without any text stops the packages', () => {
+  const part = { ...parts.find(({ name }) => name === 'oxc_parser'), name: 'unheard' };
+  assert.match(licences([{ ...part, license: '(Unheard-1.0 OR ISC) AND MIT' }]), /^Copyright \(c\) Boshen, Oxc contributors$[^]*^MIT License$/m);
+  assert.throws(() => licences([{ ...part, license: 'MIT AND Unheard-1.0' }]), /^Error: unheard 0\.\S+ \(MIT AND Unheard-1\.0\) has no text of its licence/);
 });
 
 test('the bill of materials names each part once', () => {

@@ -28,7 +28,7 @@ const failures = [...versions(), ...notes.failures, ...tree(), ...terms(), ...cr
 for (const failure of failures) console.error(`release: ${failure}`);
 if (failures.length > 0 && !values.draft) process.exit(1);
 
-const files = packages(targets, { ...values, trained: true });
+const files = packages(targets, { ...values, trained: true, isPublished: !values.draft });
 files.push(
   written('LICENSES.txt', licences(parts)),
   written(`${product.name}-${product.version}.cdx.json`, `${JSON.stringify(bill(product, parts, rustVersion()), null, 2)}\n`),

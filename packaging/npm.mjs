@@ -58,7 +58,7 @@ export function packTarget(target, { addon, worker }, { licences, stage, out }) 
   }
   copyFileSync(join(ROOT, 'LICENSE'), join(folder, 'LICENSE'));
   writeFileSync(join(folder, 'LICENSES.txt'), licences);
-  writeFileSync(join(folder, 'README.md'), `The compiled files of [isolane](../isolane) for ${target.name}. Install \`isolane\`, which depends on this package.\n`);
+  writeFileSync(join(folder, 'README.md'), `The compiled files of isolane for ${target.name}. Install \`isolane\`, which depends on this package.\n`);
   const manifest = { name, version, description: `${description} (${target.name})`, license, engines, main: file, files: [...files, 'LICENSES.txt'], ...target.fits };
   return pack(folder, manifest, out);
 }

@@ -57,6 +57,10 @@ test('the package of npm has the pages, and their links lead to files in it', { 
   assert.match(text('README.md'), /\| Installing \(`docs\/install\.md`\) \|/);
 });
 
+test('the README of each package has no link to a file', { timeout }, () => {
+  for (const tarball of packagesOf('.tgz')) assert.deepEqual(relative(execFileSync('tar', ['-xzOf', tarball, 'package/README.md'], { encoding: 'utf8' })), []);
+});
+
 test('the description of each wheel has no link to a file', { timeout }, () => {
   for (const wheel of packagesOf('.whl')) {
     const program = 'import sys, zipfile; a = zipfile.ZipFile(sys.argv[1]); print(a.read(next(n for n in a.namelist() if n.endswith("/METADATA"))).decode())';

@@ -47,7 +47,7 @@ export function publishing(target) {
     ...linking(target),
     CARGO_TARGET_DIR: FOLDER,
     CARGO_ENCODED_RUSTFLAGS: rustFlags(process.env.RUSTC ?? 'rustc').join('\x1f'),
-    CFLAGS: [process.env.CFLAGS, cFlags()].filter(Boolean).join(' '),
+    CFLAGS: cFlags(),
     CC_SHELL_ESCAPED_FLAGS: '1',
   };
 }

@@ -26,10 +26,11 @@ export function rustFlags(rustc) {
   return pairs.map(([from, to]) => `--remap-path-prefix=${from}=${to}`);
 }
 
-/** The value of `CFLAGS`, with `CC_SHELL_ESCAPED_FLAGS`. gcc and clang have the flag. */
+/** The value of `CFLAGS`, with `CC_SHELL_ESCAPED_FLAGS`, after the one that is there. gcc and clang have the flag. */
 export function cFlags() {
   const pairs = [[CLONE, '.'], [SOURCES, 'crates']];
-  return pairs.map(([from, to]) => `'-ffile-prefix-map=${from}=${to}'`).join(' ');
+  const flags = pairs.map(([from, to]) => `'-ffile-prefix-map=${from}=${to}'`);
+  return [process.env.CFLAGS, ...flags].filter(Boolean).join(' ');
 }
 
 /** The source of a compiler's standard library, whether it is there or not. */

@@ -4,12 +4,9 @@
 // than every system of the target has, and if it has a path of the machine that compiled it.
 
 import { readFileSync } from 'node:fs';
-import { homedir } from 'node:os';
-import { join } from 'node:path';
-import process from 'node:process';
 
-import { ROOT } from '../bindings-node/addon.mjs';
 import { needs as ofElf } from './elf.mjs';
+import { FOLDERS } from './folders.mjs';
 import { needs as ofMacho } from './macho.mjs';
 import { needs as ofPe } from './pe.mjs';
 import { MACOS, newest } from './targets.mjs';
@@ -54,20 +51,24 @@ function checkEntry(path, exported) {
   if (exported.length !== 1 || !ENTRY.test(exported[0])) throw new Error(`${path} exports ${exported.join(', ') || 'nothing'} in place of its entry`);
 }
 
-/** Fails if a file asks for more than a published one may, or names a folder of this machine. */
+/**
+ * Fails if a file is not fit to be published: it asks for more than the systems of the target have, it has a folder of this
+ * machine, or it has the C library in it. The licence of glibc, the LGPL, asks for more than its text then.
+ */
 export function checkPublished(target, paths) {
   for (const path of paths) {
     const version = newest(systemNeeds(target, path)).join('.');
     if (version !== GLIBC) throw new Error(`${path} asks for glibc ${version}; a package asks for ${GLIBC} at most`);
+    if (target.rust.endsWith('-linux-gnu') && !ofElf(path).libraries.includes('libc.so.6')) throw new Error(`${path} has glibc in it, and a package may only ask for it`);
   }
+  checkPaths(paths);
 }
 
-/** Fails if a file names a folder of this machine. */
+/** Fails if a file has a folder of this machine. */
 export function checkPaths(paths) {
-  const folders = [ROOT, process.env.CARGO_HOME ?? join(homedir(), '.cargo')];
   for (const path of paths) {
     const bytes = readFileSync(path);
-    for (const folder of folders) {
+    for (const folder of FOLDERS) {
       const at = bytes.indexOf(folder);
       if (at !== -1) throw new Error(`${path} has a path of this machine: ${bytes.toString('latin1', at, at + 120)}`);
     }

@@ -6,12 +6,12 @@
 
 import { execFileSync } from 'node:child_process';
 import { existsSync, mkdirSync, writeFileSync } from 'node:fs';
-import { homedir } from 'node:os';
-import { delimiter, dirname, join, resolve } from 'node:path';
+import { delimiter, dirname, join } from 'node:path';
 import process from 'node:process';
 
 import { ROOT } from '../bindings-node/addon.mjs';
-import { GLIBC, checkPaths, checkPublished } from './checks.mjs';
+import { GLIBC, checkPublished } from './checks.mjs';
+import { cFlags, librarySource, rustFlags } from './folders.mjs';
 import { PROGRAMS, install, linkingOfWindows } from './linker.mjs';
 import { MACOS } from './targets.mjs';
 
@@ -32,9 +32,11 @@ export function crossed(target, profile) {
   install();
   const { options, flags, variables } = settings(target);
   // Rust's own way of stripping needs a program for each format. The linker needs none.
-  const rustflags = ['-Clink-arg=-s', ...remaps(rustc), ...flags];
+  const rustflags = ['-Clink-arg=-s', ...rustFlags(rustc), ...flags];
   const env = {
     ...process.env,
+    CFLAGS: cFlags(),
+    CC_SHELL_ESCAPED_FLAGS: '1',
     ...variables,
     RUSTC: rustc,
     RUSTC_BOOTSTRAP: '1',
@@ -53,7 +55,6 @@ export function crossed(target, profile) {
   const files = { addon: join(out, target.library('isolane_node')), module: join(out, target.library('isolane_python')) };
   if (target.worker !== undefined) files.worker = files.wheelWorker = join(out, target.worker);
   checkPublished(target, Object.values(files));
-  checkPaths(Object.values(files));
   return files;
 }
 
@@ -76,27 +77,16 @@ function settings(target) {
   return { options, flags: [], variables: {} };
 }
 
-/** Flags that leave out the folders of this machine. */
-function remaps(rustc) {
-  const cargo = process.env.CARGO_HOME ?? join(homedir(), '.cargo');
-  const pairs = [[join(cargo, 'registry', 'src'), 'crates'], [resolve(ROOT), '.'], [source(rustc), 'rust']];
-  return pairs.map(([from, to]) => `--remap-path-prefix=${from}=${to}`);
-}
-
 /** A compiler that has the standard library for a target, or its source. */
 function toolchain(target) {
   const compilers = [process.env.RUSTC ?? 'rustc', DEBIAN].filter(runs);
   const ready = compilers.find((rustc) => existsSync(print(rustc, 'target-libdir', '--target', target.rust)));
   if (ready !== undefined) return { rustc: ready, hasLibrary: true };
-  const able = compilers.find((rustc) => existsSync(source(rustc)));
+  const able = compilers.find((rustc) => existsSync(librarySource(rustc)));
   if (able !== undefined) return { rustc: able, hasLibrary: false };
   throw new Error(`${target.name} is not this machine's target, and there is no standard library of Rust for it, nor the source of one.
 Debian:       apt-get install --no-install-recommends rustc-web cargo-web rust-web-src python3-venv
 with rustup:  rustup target add ${target.rust}`);
-}
-
-function source(rustc) {
-  return join(print(rustc, 'sysroot'), 'lib', 'rustlib', 'src', 'rust', 'library');
 }
 
 function print(rustc, ...what) {

@@ -1,15 +1,22 @@
 // The software that is linked into the compiled files of a target.
 //
 // In: a target. Out: each crate with its licence, its source and its checksum, and the C libraries inside of crates with
-// their versions. Procedural macros, build scripts and tests leave nothing in the files, so they are not listed.
+// their versions; the texts of all licences. Procedural macros, build scripts and tests leave nothing in the files, so they
+// are not listed.
 
 import { execFileSync } from 'node:child_process';
-import { readFileSync, readdirSync } from 'node:fs';
+import { existsSync, readFileSync, readdirSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 
 import { ROOT } from '../bindings-node/addon.mjs';
 
 const ROOTS = ['isolane-node', 'isolane-python', 'isolane-worker'];
+/**
+ * Standard texts by their names in SPDX, for crates whose archives have none, with `<holders>` for the holders of the
+ * copyright. The folder `toolchain` has whole sections: what compilers and linkers add to each file.
+ */
+const TEXTS = join(ROOT, 'packaging', 'licences');
+const TOOLCHAIN = join(TEXTS, 'toolchain');
 const LICENCE = /^(licen[cs]e|copying|notice|unlicen[cs]e|copyright)/i;
 
 /** Licences that ask for no more than their text. */
@@ -41,6 +48,7 @@ const IN_C = [
  * @property {string} name
  * @property {string} version
  * @property {string} license an SPDX expression
+ * @property {string} holders those who have the copyright, as far as its manifest tells
  * @property {string} folder its sources
  * @property {boolean} isOwn whether it is a crate of this project
  * @property {string} [checksum] SHA-256 of the crate, from `Cargo.lock`
@@ -55,10 +63,11 @@ export function linked(target) {
   const sums = checksums();
   const crates = packages
     .filter(({ name, version }) => chosen.delete(`${name} ${version}`))
-    .map(({ name, version, license, license_file, manifest_path, source }) => ({
+    .map(({ name, version, license, license_file, manifest_path, source, authors }) => ({
       name,
       version,
       license: license?.replaceAll('/', ' OR ') ?? `see ${license_file}`,
+      holders: authors.map((author) => author.replace(/ *<.*>/, '')).join(', ') || `the authors of ${name}`,
       folder: dirname(manifest_path),
       isOwn: source === null,
       checksum: sums.get(`${name} ${version}`),
@@ -71,26 +80,41 @@ function inC(crate) {
   return IN_C.filter((one) => one.crate === crate.name).map(({ name, license, header, version }) => {
     const found = version.exec(readFileSync(join(crate.folder, ...header), 'utf8'));
     if (found === null) throw new Error(`${header.join('/')} of ${crate.name} ${crate.version} has no version`);
-    return { name, version: found.slice(1).join('.'), license, folder: join(crate.folder, header[0]), isOwn: false, crate: crate.name };
+    return { name, version: found.slice(1).join('.'), license, holders: `the authors of ${name}`, folder: join(crate.folder, header[0]), isOwn: false, crate: crate.name };
   });
 }
 
-/** The texts of all licences, each once with the names of its crates; and the parts that come without a text. */
+/** The texts of all licences, each once with the names of its parts. Fails if a part has none. */
 export function licences(parts) {
   const texts = new Map();
-  const without = [];
-  for (const part of parts.filter(({ isOwn }) => !isOwn)) {
-    const files = readdirSync(part.folder, { withFileTypes: true }).filter((file) => file.isFile() && LICENCE.test(file.name));
-    if (files.length === 0) without.push(part);
-    for (const file of files) {
-      const text = readFileSync(join(part.folder, file.name), 'utf8').replaceAll('\r\n', '\n').trim();
-      texts.set(text, [...(texts.get(text) ?? []), title(part)]);
-    }
-  }
+  const add = (text, name) => texts.set(text, [...(texts.get(text) ?? []), name]);
+  for (const part of parts.filter(({ isOwn }) => !isOwn)) for (const text of textsOf(part)) add(text, title(part));
   const sections = [...texts].map(([text, titles]) => `${[...new Set(titles)].join('\n')}\n\n${text}\n`);
-  if (without.length > 0) sections.unshift(`Without a text of their own:\n${without.map(title).join('\n')}\n`);
-  return { text: sections.join(`\n${'-'.repeat(100)}\n\n`), without };
+  sections.push(...readdirSync(TOOLCHAIN).sort().map((name) => readFileSync(join(TOOLCHAIN, name), 'utf8')));
+  return sections.join(`\n${'-'.repeat(100)}\n\n`);
 }
+
+/** The texts of the licences of a part: those beside its sources, or else the standard ones. */
+function textsOf(part) {
+  const files = readdirSync(part.folder, { withFileTypes: true }).filter((file) => file.isFile() && LICENCE.test(file.name));
+  if (files.length > 0) return files.map((file) => readFileSync(join(part.folder, file.name), 'utf8').replaceAll('\r\n', '\n').trim());
+  const names = withTexts(part.license);
+  if (names === undefined) throw new Error(`${title(part)} has no text of its licence, and packaging/licences has none`);
+  return names.map((name) => readFileSync(standard(name), 'utf8').replace('<holders>', part.holders).trim());
+}
+
+/** The licences of the first choice of an SPDX expression whose texts are all there. */
+function withTexts(expression) {
+  const [group, inner] = /\(([^()]*)\)/.exec(expression) ?? [];
+  if (group !== undefined) {
+    const names = withTexts(inner);
+    return names && withTexts(expression.replace(group, names.join(' AND ')));
+  }
+  const choices = expression.split(' OR ').map((choice) => choice.split(' AND '));
+  return choices.find((names) => names.every((name) => existsSync(standard(name))));
+}
+
+const standard = (name) => join(TEXTS, `${name}.txt`);
 
 /** Whether an SPDX expression leaves a choice of permitted licences. */
 export function isPermitted(expression) {

@@ -2,7 +2,8 @@
 //
 // In: compiled files; the package of this folder. Out: tarballs, and the manifests in them. The main package names the
 // native packages that were built with it as optional dependencies, at the same version: a name that nobody has published
-// is never asked for.
+// is never asked for. It has the pages, whose links lead to pages that are there. The README is also shown where no other
+// file is, so it names them.
 
 import { execFileSync } from 'node:child_process';
 import { chmodSync, copyFileSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
@@ -10,6 +11,7 @@ import { dirname, join } from 'node:path';
 import process from 'node:process';
 
 import { ROOT } from '../bindings-node/addon.mjs';
+import { relinked } from './links.mjs';
 
 /** Fields that only a clone needs. */
 const OF_THE_CLONE = ['scripts', 'devDependencies', 'napi', 'private'];
@@ -21,10 +23,23 @@ export function packMain(targets, stage, out) {
   const manifest = own();
   const [{ files }] = JSON.parse(npm(ROOT, 'pack', '--dry-run', '--json', '--ignore-scripts'));
   const folder = fresh(join(stage, manifest.name));
-  for (const { path } of files) copy(join(ROOT, path), join(folder, path));
+  const paths = new Set(files.map(({ path }) => path));
+  for (const path of paths) {
+    copy(join(ROOT, path), join(folder, path));
+    if (path.endsWith('.md')) writeFileSync(join(folder, path), page(path, paths));
+  }
   for (const field of OF_THE_CLONE) delete manifest[field];
   manifest.optionalDependencies = Object.fromEntries(targets.map(({ name }) => [`${manifest.name}-${name}`, manifest.version]));
   return pack(folder, manifest, out);
+}
+
+/** A page of the main package, which has these files. */
+function page(path, paths) {
+  return relinked(readFileSync(join(ROOT, path), 'utf8'), path, (text, to, link) => {
+    if (!paths.has(to)) return text;
+    if (path !== 'README.md') return link;
+    return text === to ? text : `${text} (\`${to}\`)`;
+  });
 }
 
 /** Packs the package of a target from its addon and its worker, if it has one. Returns the path of its tarball. */
@@ -43,7 +58,7 @@ export function packTarget(target, { addon, worker }, { licences, stage, out }) 
   }
   copyFileSync(join(ROOT, 'LICENSE'), join(folder, 'LICENSE'));
   writeFileSync(join(folder, 'LICENSES.txt'), licences);
-  writeFileSync(join(folder, 'README.md'), `The compiled files of [isolane](../isolane) for ${target.name}. Install \`isolane\`, which depends on this package.\n`);
+  writeFileSync(join(folder, 'README.md'), `The compiled files of isolane for ${target.name}. Install \`isolane\`, which depends on this package.\n`);
   const manifest = { name, version, description: `${description} (${target.name})`, license, engines, main: file, files: [...files, 'LICENSES.txt'], ...target.fits };
   return pack(folder, manifest, out);
 }

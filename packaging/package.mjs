@@ -1,8 +1,9 @@
 // The packages: `npm run package [-- TARGET… | --all] [--built] [--trained] [--profile NAME]`.
 //
-// In: targets, or none for this machine's own; `--built` to take the files of this machine's target that were built last;
-// `--trained` to compile them by profile, as for publishing; the profile of cargo for other targets. Out: `target/packages`
-// with the tarballs of npm and the wheels, and a table of their sizes, times and runs. Nothing is published.
+// In: targets, or none for this machine's own; `--built` to take the files of this machine's target that were built last,
+// which have paths of this machine and ask for its own C library; `--trained` to compile them by profile, as for
+// publishing; the profile of cargo. Out: `target/packages` with the tarballs of npm and the wheels, and a table of their
+// sizes, times and runs. Nothing is published.
 
 import { execFileSync } from 'node:child_process';
 import { mkdirSync, rmSync, statSync, writeFileSync } from 'node:fs';
@@ -13,9 +14,8 @@ import { parseArgs } from 'node:util';
 import { ROOT } from '../bindings-node/addon.mjs';
 import { checkPublished } from './checks.mjs';
 import { crossed } from './cross.mjs';
-import { built } from './files.mjs';
+import { built, compiled, publishing } from './files.mjs';
 import { licences, linked } from './linked.mjs';
-import { linking } from './linker.mjs';
 import { packMain, packTarget } from './npm.mjs';
 import { TARGETS, find, host } from './targets.mjs';
 import { packWheel } from './wheel.mjs';
@@ -38,8 +38,7 @@ export function packages(targets, options) {
     rmSync(folder, { recursive: true, force: true });
     mkdirSync(folder, { recursive: true });
   }
-  // The build of this machine's target does the same.
-  if (targets.some((target) => target !== host())) for (const script of ['setup', 'setup:python', 'build:lib']) npmRun(script);
+  if (!options.built || targets.some((target) => target !== host())) for (const script of ['setup', 'setup:python', 'build:lib']) npmRun(script);
   const rows = targets.flatMap((target) => ofTarget(target, options));
   rows.unshift(row(packMain(targets, STAGE, OUT), { compiled: 'JavaScript', run: 'by npm run test:install' }));
   console.table(rows);
@@ -61,7 +60,7 @@ function ofTarget(target, options) {
   const began = performance.now();
   const files = target === host() ? own(target, options) : crossed(target, options.profile);
   const seconds = ((performance.now() - began) / 1000).toFixed(0);
-  const { text } = licences(linked(target));
+  const text = licences(linked(target));
   const notices = join(STAGE, 'LICENSES.txt');
   writeFileSync(notices, text);
   const native = packTarget(target, files, { licences: text, stage: STAGE, out: OUT });
@@ -70,12 +69,11 @@ function ofTarget(target, options) {
   return [row(native, how), row(wheel, how)];
 }
 
-/** The files of this machine's target. Those that were built before are linked for this machine, so nothing is checked. */
-function own(target, options) {
-  if (options.built) return built(target, STAGE);
-  npmRun(options.trained ? 'build:shipped' : 'build', linking(target));
-  const files = built(target, STAGE);
-  checkPublished(target, Object.values(files));
+/** The files of this machine's target. Those that were built before are for this machine, so they pass unless published. */
+function own(target, { built: isBuilt, isPublished, profile, trained }) {
+  if (!isBuilt && trained) npmRun('build:shipped', publishing(target));
+  const files = isBuilt || trained ? built(target, STAGE) : compiled(target, profile, STAGE);
+  if (!isBuilt || isPublished) checkPublished(target, Object.values(files));
   return files;
 }
 

@@ -28,9 +28,9 @@ const failures = [...versions(), ...notes.failures, ...tree(), ...terms(), ...cr
 for (const failure of failures) console.error(`release: ${failure}`);
 if (failures.length > 0 && !values.draft) process.exit(1);
 
-const files = packages(targets, { ...values, trained: true });
+const files = packages(targets, { ...values, trained: true, isPublished: !values.draft });
 files.push(
-  written('LICENSES.txt', licences(parts).text),
+  written('LICENSES.txt', licences(parts)),
   written(`${product.name}-${product.version}.cdx.json`, `${JSON.stringify(bill(product, parts, rustVersion()), null, 2)}\n`),
   written('NOTES.md', notes.text),
 );
@@ -38,8 +38,7 @@ const sums = files.map((path) => `${createHash('sha256').update(readFileSync(pat
 written('SHA256SUMS', sums.join(''));
 console.log(sums.join(''));
 
-const { without } = licences(parts);
-console.log(`${parts.length} parts are linked in. ${without.length} come without a text of their licence: ${without.map(({ name }) => name).join(', ')}.`);
+console.log(`${parts.length} parts are linked in.`);
 console.log(`Nothing was published. Left to do: npm run test:install; a tag v${product.version}; npm publish of the tarballs, the native ones first; the wheels; cargo publish of the crates, in the order of \`cargo package --workspace\`.`);
 
 /** Whether every manifest has the version of `package.json`. */

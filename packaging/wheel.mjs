@@ -1,15 +1,16 @@
 // The wheel of a target.
 //
 // In: Python's module and the worker, compiled. Out: the path of the wheel, whose tag is what the files ask of a system.
-// maturin writes the metadata from `pyproject.toml`; `wheel.py` puts the files together, because maturin would compile
-// the module again.
+// maturin writes the metadata from `pyproject.toml`, with the README, whose links to files become plain text: a wheel has no
+// pages. `wheel.py` puts the files together, because maturin would compile the module again.
 
 import { execFileSync } from 'node:child_process';
-import { mkdirSync, readdirSync, rmSync } from 'node:fs';
+import { mkdirSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join, relative } from 'node:path';
 
 import { ROOT } from '../bindings-node/addon.mjs';
 import { systemNeeds } from './checks.mjs';
+import { relinked } from './links.mjs';
 
 const PYTHON = join(ROOT, '.venv', 'bin', 'python');
 const MATURIN = join(ROOT, '.venv', 'bin', 'maturin');
@@ -33,6 +34,8 @@ function metadata(stage) {
   mkdirSync(folder, { recursive: true });
   execFileSync(MATURIN, ['pep517', 'write-dist-info', '--metadata-directory', folder, '--interpreter', PYTHON], { cwd: ROOT, stdio: ['ignore', 'ignore', 'pipe'] });
   const [name] = readdirSync(folder);
+  const path = join(folder, name, 'METADATA');
+  writeFileSync(path, relinked(readFileSync(path, 'utf8'), 'README.md', (text) => text));
   return join(folder, name);
 }
 

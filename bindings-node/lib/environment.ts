@@ -1,5 +1,7 @@
 // `isolane/environment`: environments that run code of clients, and the service that keeps their processes.
 
+import './addon/node-version.js';
+
 export { ProcessError } from './environment/problem.js';
 export { ProcessServer } from './environment/server.js';
 export { ProcessService } from './environment/service.js';

@@ -1,5 +1,7 @@
 // The exports of the package; `index.d.ts` documents them.
 
+import './addon/node-version.js';
+
 export { current } from './run/current.js';
 export { describe } from './crossing/describe.js';
 export { runCode } from './run/run-code.js';

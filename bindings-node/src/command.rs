@@ -1,4 +1,4 @@
-//! The command line: what `cli.mjs` runs.
+//! The command line: what `cli.cjs` runs.
 
 use std::{ffi::OsString, path::PathBuf};
 

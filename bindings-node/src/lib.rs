@@ -11,7 +11,7 @@
 //! | `events.rs` | `HostEvent` |
 //! | `session.rs` `session_options.rs` | `SessionHandle`, and the requests of sessions |
 //! | `answers.rs` | answers of sessions that arrive later |
-//! | `command.rs` | nothing: the command line, for `cli.mjs` |
+//! | `command.rs` | nothing: the command line, for `cli.cjs` |
 //! | `door.rs` | `System`: systems; their calls, which are runs here; runs and sessions that they amend |
 //! | `execution.rs` | `RunHandle`: the operations on a run |
 //! | `host.rs` | `MailboxHost`: the wake-up of the thread that started a run |

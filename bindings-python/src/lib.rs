@@ -68,5 +68,6 @@ fn isolane_module(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(options::option_names, module)?)?;
     module.add_function(wrap_pyfunction!(value::describe, module)?)?;
     module.add_function(wrap_pyfunction!(options::unknown_keyword, module)?)?;
-    module.add("REPORT_SINK", isolane::REPORT_SINK)
+    module.add("REPORT_SINK", isolane::REPORT_SINK)?;
+    module.add("__version__", env!("CARGO_PKG_VERSION"))
 }

@@ -172,6 +172,11 @@ In a clone of the project, npm run build compiles it.`;
       assert.equal(failure(), `isolane has no compiled part for ${target.name}: the package ${native} is not installed. ${causes}`);
     });
 
+    test('the native package, of which the command tells in its message alone', { timeout }, () => {
+      const program = `const { status, stdout, stderr } = require('node:child_process').spawnSync(process.execPath, ['node_modules/isolane/bindings-node/cli.cjs', 'doctor'], { encoding: 'utf8' }); process.stdout.write(JSON.stringify([status, stdout, stderr]))`;
+      assert.deepEqual(JSON.parse(cjs(program)), [1, '', `error: isolane has no compiled part for ${target.name}: the package ${native} is not installed. ${causes}\n`]);
+    });
+
     test('the native package, with another platform’s in its place', { timeout }, () => {
       const path = join(modules, 'isolane', 'package.json');
       const manifest = readFileSync(path, 'utf8');
@@ -189,6 +194,15 @@ In a clone of the project, npm run build compiles it.`;
       assert.equal(failure(`require = (name) => module.require('./node_modules/isolane/bindings-node/dist/index.js')`), `isolane has no compiled part for ${target.name}: the package ${native} is not installed. ${causes}`);
       renameSync(join(home, 'manifest'), join(modules, 'isolane', 'package.json'));
       renameSync(join(home, 'elsewhere'), place);
+    });
+
+    test('the native package of this version, where another one is', { timeout }, () => {
+      const path = join(place, 'package.json');
+      const manifest = readFileSync(path, 'utf8');
+      const { version } = JSON.parse(manifest);
+      writeFileSync(path, JSON.stringify({ ...JSON.parse(manifest), version: '0.0.9' }));
+      assert.match(failure(), new RegExp(`^isolane ${version} cannot use its compiled part, ${native} 0\\.0\\.9: both must have one version\\.`));
+      writeFileSync(path, manifest);
     });
 
     test('a platform without a package', { timeout }, () => {

@@ -16,7 +16,7 @@ import { Client } from '@modelcontextprotocol/sdk/client/index.js';
 import { StdioClientTransport } from '@modelcontextprotocol/sdk/client/stdio.js';
 import { ElicitRequestSchema } from '@modelcontextprotocol/sdk/types.js';
 
-const program = fileURLToPath(new URL('../../bindings-node/cli.mjs', import.meta.url));
+const program = fileURLToPath(new URL('../../bindings-node/cli.cjs', import.meta.url));
 const client = new Client({ name: 'a-host', version: '1.0.0' });
 await client.connect(new StdioClientTransport({ command: process.execPath, args: [program, 'mcp', '--global', 'tax=0.5'] }));
 step(`connected to ${client.getServerVersion().name}`);

@@ -10,7 +10,7 @@ import { text } from 'node:stream/consumers';
 import { test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 
-const program = fileURLToPath(new URL('../../bindings-node/cli.mjs', import.meta.url));
+const program = fileURLToPath(new URL('../../bindings-node/cli.cjs', import.meta.url));
 const { version } = JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8'));
 const timeout = 120_000;
 

@@ -1,12 +1,15 @@
 // The compiled half of the package on this platform.
 //
 // In: the platform of this process. Out: the addon and its folder, where the executable of worker processes is too. The
-// addon comes from the package of the platform, or, in a clone, from a build beside this folder. Nothing is downloaded,
-// compiled or spawned here. If there is no addon, the error says which package is missing, why that happens, and what to
-// do.
+// addon comes from the package of the platform, which must have the version of this one, or, in a clone, from a build beside
+// this folder. Nothing is downloaded, compiled or spawned here. If there is no addon, or none that this process can load, the
+// error says which package is missing or why it is not loaded, and what to do.
 
+import './node-version.js';
+
+import { readFileSync, realpathSync } from 'node:fs';
 import { createRequire } from 'node:module';
-import { dirname } from 'node:path';
+import { dirname, sep } from 'node:path';
 
 const load = createRequire(__filename);
 
@@ -15,6 +18,7 @@ export function loadAddon(): { addon: unknown; folder: string } {
   const names = namesHere();
   const failures: Failure[] = [];
   for (const name of names) {
+    checkVersion(`isolane-${name}`);
     for (const place of [`isolane-${name}`, `../../isolane.${name}.node`]) {
       try {
         return { addon: load(place), folder: dirname(load.resolve(place)) };
@@ -24,6 +28,15 @@ export function loadAddon(): { addon: unknown; folder: string } {
     }
   }
   throw new Error(explain(names, failures), { cause: new AggregateError(failures.map(({ error }) => error), 'each place that was tried') });
+}
+
+/** Throws if the native package is of another version than this one. Without a manifest of both there is no telling. */
+function checkVersion(native: string): void {
+  const [own, theirs] = [ownManifest(), manifest(`${native}/package.json`)];
+  if (own === undefined || theirs === undefined || own.version === theirs.version) return;
+  throw new Error(
+    `isolane ${own.version} cannot use its compiled part, ${native} ${theirs.version}: both must have one version. Delete node_modules, and install again; if a lock file or an override names ${native}, let it name ${own.version}.`,
+  );
 }
 
 interface Failure {
@@ -39,16 +52,25 @@ function namesHere(): string[] {
   return ['gnu', 'musl'].filter((abi) => isGlibc === undefined || (abi === 'gnu') === isGlibc).map((abi) => `${base}-${abi}`);
 }
 
-/** Whether the C library of this process is glibc, if its report tells that. Takes some milliseconds, once. */
+/** Whether the C library of this process is glibc, if its report tells that. */
 function hasGlibc(): boolean | undefined {
+  const header = reportHeader();
+  return header && header.glibcVersionRuntime !== undefined;
+}
+
+function glibcVersion(): string | undefined {
+  return reportHeader()?.glibcVersionRuntime;
+}
+
+/** The head of this process's report, if it has one. Takes some milliseconds. */
+function reportHeader(): { glibcVersionRuntime?: string } | undefined {
   const report = process.report as (NodeJS.ProcessReport & { excludeNetwork?: boolean }) | undefined;
   if (report === undefined) return undefined;
   // With it the report asks for the names of all peers of open sockets.
   const { excludeNetwork } = report;
   try {
     report.excludeNetwork = true;
-    const { header } = report.getReport() as { header?: { glibcVersionRuntime?: string } };
-    return header === undefined ? undefined : header.glibcVersionRuntime !== undefined;
+    return (report.getReport() as { header?: { glibcVersionRuntime?: string } }).header;
   } catch {
     // A runtime with a report that it cannot write. Both packages are tried.
     return undefined;
@@ -60,7 +82,7 @@ function hasGlibc(): boolean | undefined {
 function explain(names: readonly string[], failures: readonly Failure[]): string {
   const broken = failures.find(({ place, error }) => !isAbsent(place, error));
   if (broken !== undefined) {
-    return `isolane cannot load its compiled part, ${broken.place}: ${text(broken.error)}. The file is there, and it is not for this system, or it is damaged. docs/install.md lists the systems; install again, without a copied node_modules.`;
+    return `isolane cannot load its compiled part, ${broken.place}: ${text(broken.error)}. ${reason(broken)}`;
   }
   const published = packages();
   const wanted = names.map((name) => `isolane-${name}`).filter((name) => published === undefined || published.includes(name));
@@ -78,13 +100,65 @@ function explain(names: readonly string[], failures: readonly Failure[]): string
   );
 }
 
+/** Why a file that is there is not loaded, and a remedy. */
+function reason({ place, error }: Failure): string {
+  const { code } = error as { code?: unknown };
+  if (code === 'ERR_DLOPEN_DISABLED') {
+    return 'This process may load no addon: it was started with --no-addons, or with --permission and without --allow-addons. Start it with addons.';
+  }
+  const wanted = /\bGLIBC_([\d.]+)/.exec(text(error))?.[1];
+  if (wanted !== undefined) {
+    return `The file needs glibc ${wanted}, and this system has ${glibcVersion() ?? 'an older one'}. The files of a published package need 2.17; one that was built on a newer system, for its own tests, needs more. docs/install.md lists the systems.`;
+  }
+  const folder = noexecMount(place);
+  if (folder !== undefined) {
+    return `The file system at ${folder} is mounted with noexec, so nothing there can be loaded. Install isolane in another folder, or mount this one without noexec.`;
+  }
+  return 'The file is there, and it is not for this system, or it is damaged. docs/install.md lists the systems; install again, without a copied node_modules.';
+}
+
+/** Where the file system of a place is mounted, if that is with `noexec`. Linux tells it. */
+function noexecMount(place: string): string | undefined {
+  try {
+    const path = realpathSync(load.resolve(place));
+    // The last one of the longest is the one that lies on top.
+    const mounts = readFileSync('/proc/self/mountinfo', 'utf8').trim().split('\n').map((line) => line.split(' '));
+    let on: { at: string; options: string[] } | undefined;
+    for (const [, , , , escaped = '', options = ''] of mounts) {
+      const at = escaped.replace(/\\(\d{3})/g, (_, digits: string) => String.fromCharCode(parseInt(digits, 8)));
+      const isAbove = path.startsWith(at.endsWith(sep) ? at : `${at}${sep}`);
+      if (isAbove && at.length >= (on?.at.length ?? 0)) on = { at, options: options.split(',') };
+    }
+    return on?.options.includes('noexec') ? on.at : undefined;
+  } catch {
+    // A system without this file, or one that does not let this process read it.
+    return undefined;
+  }
+}
+
+interface Manifest {
+  readonly name: string;
+  readonly version: string;
+  readonly optionalDependencies?: object;
+}
+
 /** The native packages that were published with this one. `undefined` in a clone and in a bundle. */
 function packages(): string[] | undefined {
+  const published = ownManifest()?.optionalDependencies;
+  return published && Object.keys(published);
+}
+
+/** The manifest of this package. A bundle has none, or another one at its place. */
+function ownManifest(): Manifest | undefined {
+  const found = manifest('../../../package.json');
+  return found?.name === 'isolane' ? found : undefined;
+}
+
+function manifest(place: string): Manifest | undefined {
   try {
-    const { name, optionalDependencies } = load('../../../package.json') as { name: string; optionalDependencies?: object };
-    return name === 'isolane' && optionalDependencies !== undefined ? Object.keys(optionalDependencies) : undefined;
+    return load(place) as Manifest;
   } catch {
-    // A bundle may have no such file. The message does without the names.
+    // It is not there. The callers do without.
     return undefined;
   }
 }

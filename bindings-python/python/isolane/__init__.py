@@ -6,6 +6,8 @@ event loop. The outcome of any run is one `CodeExecutionResult`. A `Runtime` has
 `Session` is an isolate that stays, for cells that build on one another.
 """
 
+# First: its error says how to get the compiled part.
+from . import _compiled  # noqa: F401
 from ._by_name import by_name
 from ._describe import describe
 from ._errors import (
@@ -20,6 +22,7 @@ from ._errors import (
     UncaughtError,
 )
 from ._execution import CellExecution, CodeExecution
+from ._isolane import __version__
 from ._options import Cells, Execute, Language
 from ._result import (
     AnyCellResult,
@@ -79,6 +82,7 @@ __all__ = [
     "UncaughtError",
     "Undefined",
     "ValueFrom",
+    "__version__",
     "by_name",
     "describe",
     "run_code",

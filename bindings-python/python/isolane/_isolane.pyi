@@ -20,6 +20,7 @@ __all__ = [
     "Runtime",
     "Session",
     "System",
+    "__version__",
     "check_session",
     "describe",
     "kit_function",
@@ -32,6 +33,9 @@ __all__ = [
 ]
 
 REPORT_SINK: int
+
+# The version of the package.
+__version__: str
 
 @final
 class Mailbox:

@@ -48,7 +48,7 @@ pub(crate) enum Command {
     )]
     Mcp(McpArguments),
     /// Say what this machine offers: versions, isolations, each item of confinement.
-    #[command(after_help = "Example:\n  isolane doctor --require network,system_calls")]
+    #[command(after_help = "Example:\n  isolane doctor --require network,system_calls,programs")]
     Doctor(DoctorArguments),
 }
 
@@ -130,7 +130,7 @@ pub(crate) struct McpArguments {
 
 #[derive(Args, Debug)]
 pub(crate) struct DoctorArguments {
-    /// Exit with 1 unless workers have these items of confinement.
+    /// Exit with 1 unless workers have these items of confinement; `programs` stands for programs in confinement.
     #[arg(long, value_name = "ITEM,…", value_delimiter = ',')]
     pub(crate) require: Vec<String>,
     /// Print one line of JSON.

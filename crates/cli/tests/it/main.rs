@@ -4,6 +4,8 @@
 mod code_mode;
 #[cfg(unix)]
 mod code_mode_web;
+#[cfg(target_os = "linux")]
+mod doctor;
 #[cfg(unix)]
 mod host;
 #[cfg(unix)]

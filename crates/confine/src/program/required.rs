@@ -40,14 +40,17 @@ impl Required {
     /// # Errors
     /// The text that says what this machine cannot keep a program from.
     pub fn check(&self, had: Confinement) -> Result<(), String> {
+        self.missing(had).map_or(Ok(()), |text| Err(format!("{text}; see 'isolane doctor'")))
+    }
+
+    /// The text that says what this machine cannot keep a program from, if there is such a thing.
+    #[must_use]
+    pub fn missing(&self, had: Confinement) -> Option<String> {
         let missing = Self::ITEMS.into_iter().find(|item| {
             // The two that the others stand on.
             (self.has(item) || ["file_system", "processes"].contains(item)) && !is_met(item, had)
         });
-        missing.map_or(Ok(()), |item| {
-            let act = act(item);
-            Err(format!("this machine cannot keep a program {act}; see 'isolane doctor'"))
-        })
+        missing.map(|item| format!("this machine cannot keep a program {}", act(item)))
     }
 }
 

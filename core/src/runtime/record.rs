@@ -67,6 +67,9 @@ pub(crate) const ROLLED_BACK: (&str, &str) = (
     "the session was rolled back to a point before this cell's last turn, because another cell was ended",
 );
 
+/// The name and the message of an error.
+pub(crate) type Failure = (String, String);
+
 /// The record of one run.
 #[derive(Debug)]
 pub(crate) struct Record {
@@ -200,7 +203,7 @@ impl Record {
     }
 
     /// The name and the message of its error, once it has settled without success.
-    pub(crate) fn failure(&self) -> Option<(String, String)> {
+    pub(crate) fn failure(&self) -> Option<Failure> {
         let error = self.result.as_ref()?.error.as_ref()?;
         Some((error.name.clone(), error.message.clone()))
     }

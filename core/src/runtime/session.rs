@@ -330,9 +330,14 @@ impl SessionHandle {
     }
 }
 
+/// The error of a request that has no other answer, for that reason.
+pub(crate) fn unavailable(why: &str) -> Error {
+    Error::new(ErrorKind::Unavailable, why)
+}
+
 /// The error of requests to a session that was closed.
 pub(crate) fn closed() -> Error {
-    Error::new(ErrorKind::Unavailable, "the session is closed")
+    unavailable("the session is closed")
 }
 
 /// The error of a copy while so many calls to the host have no answer.
@@ -341,10 +346,10 @@ pub(crate) fn unanswered(count: usize) -> Error {
     let message = format!(
         "{count} {calls} to the host {are} unanswered: a session can be forked when all calls are answered"
     );
-    Error::new(ErrorKind::Unavailable, message)
+    unavailable(&message)
 }
 
 /// The error of a copy that cannot be made.
 pub(crate) fn uncopied() -> Error {
-    Error::new(ErrorKind::Unavailable, "the state of this session cannot be copied")
+    unavailable("the state of this session cannot be copied")
 }

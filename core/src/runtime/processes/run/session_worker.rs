@@ -12,7 +12,7 @@ use std::{
     time::Instant,
 };
 
-use super::{Run, most_bytes, session::Session};
+use super::{Run, most_bytes, place::Session};
 use crate::{
     os::sync::Mutex,
     protocol::{
@@ -155,14 +155,14 @@ impl Check for SessionWorker {
 impl FrameSink for SessionWorker {
     fn most_bytes(&self) -> usize {
         let run = self.current.lock().clone();
-        if run.is_some_and(|run| run.asks_for_copy()) {
+        if run.and_then(|run| Some(run.cell.as_ref()?.asks_for_copy())) == Some(true) {
             return most_state_bytes(self.memory_limit);
         }
         most_bytes(self.memory_limit)
     }
 
     fn receive(self: Arc<Self>, frame: Frame) -> Result<bool, Unreadable> {
-        let session = self.session.upgrade().filter(|session| session.interleaves());
+        let session = self.session.upgrade().filter(|session| session.request.interleave);
         if let Some(session) = session {
             if self.dismissed.load(Ordering::Acquire) {
                 return Ok(false);

@@ -14,6 +14,8 @@ use std::{
 use super::{Effect, Ends, Kind, Left, Machine, Message, Parts, Resting, Turn, Undone};
 use crate::{data::cell::SessionState, isolate::session::Addressee};
 
+const LOST: Effect = Effect::Lost(SessionState::Reset);
+
 #[derive(Clone, Hash)]
 struct Modelled;
 
@@ -263,14 +265,14 @@ impl World {
                     events.push(Event::End(number, ROLLED_BACK, Undoes::None));
                     events.extend(others.then_some(Event::End(number, ROLLED_BACK, Undoes::All)));
                     events.push(Event::End(number, RESET, Undoes::All));
-                    events.push(Event::End(number, Effect::Lost, Undoes::All));
+                    events.push(Event::End(number, LOST, Undoes::All));
                 }
                 Phase::Computes => {
                     events.push(Event::End(number, KEPT, Undoes::None));
                     if !self.is_told() && self.calls.values().any(|cell| *cell == number) {
                         events.push(Event::End(number, KEPT, Undoes::Late));
                     }
-                    events.push(Event::End(number, Effect::Lost, Undoes::All));
+                    events.push(Event::End(number, LOST, Undoes::All));
                     if !self.is_told() {
                         let wait = |awaits, wanted| Event::Wait { run: number, awaits, wanted };
                         events.push(wait(true, None));
@@ -582,10 +584,10 @@ impl World {
             }
             self.put_back(late);
         }
-        if effect == Effect::Lost {
+        if matches!(effect, Effect::Lost(_)) {
             self.lose_worker();
         }
-        if !self.is_told() || !is_cell || effect == Effect::Lost {
+        if !self.is_told() || !is_cell || matches!(effect, Effect::Lost(_)) {
             left.undone.clone_from(&undone);
             return self.leave(run, left);
         }
@@ -622,7 +624,7 @@ impl World {
         for question in asked.into_iter().filter(|question| *question != run) {
             self.leave(question, Left::of(RESET));
         }
-        self.leave(run, Left::of(Effect::Lost));
+        self.leave(run, Left::of(LOST));
     }
 
     /// A run is over.
@@ -649,7 +651,7 @@ impl World {
         for other in undone {
             assert!(!self.runs.contains_key(other), "{other} was undone and goes on");
         }
-        if effect == Effect::Lost {
+        if matches!(effect, Effect::Lost(_)) {
             assert!(self.isolate.begun.is_empty(), "a cell outlives its isolate");
         }
         for question in asked {
@@ -694,7 +696,7 @@ impl World {
                 }
             } else {
                 let is_begun = matches!(self.phase(number), Some(Phase::Computes | Phase::Waits));
-                let effect = if is_begun { Effect::Lost } else { Effect::Untouched };
+                let effect = if is_begun { LOST } else { Effect::Untouched };
                 self.isolate.begun.clear();
                 self.leave(number, Left::of(effect));
             }

@@ -4,7 +4,7 @@ use std::{io, sync::Arc};
 
 use super::{
     driver,
-    run::{Run, Session, Start, There},
+    run::{Run, Session, Start, WorkerPlace},
     workers::Workers,
 };
 use crate::{
@@ -74,7 +74,7 @@ impl Executor for Processes {
             let message = "this build of the engine has no cells that interleave";
             return Err(Error::new(ErrorKind::Unavailable, message));
         }
-        Ok(Session::open(There::new(Arc::clone(&self.0)), request, host))
+        Ok(Session::open(WorkerPlace::new(Arc::clone(&self.0)), request, host))
     }
 
     fn close(&self) {

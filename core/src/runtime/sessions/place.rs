@@ -9,7 +9,7 @@ use std::{
     panic::{AssertUnwindSafe, catch_unwind},
     sync::{
         Arc,
-        atomic::{AtomicU64, Ordering},
+        atomic::{AtomicBool, AtomicU64, Ordering},
     },
     time::Duration,
 };
@@ -225,6 +225,8 @@ pub(crate) struct InSession<P: Place> {
     pub(crate) number: u32,
     pub(crate) kind: Kind,
     pub(crate) native: Arc<NativeHost>,
+    /// Whether the runs before it in the session are over, or wait for the host.
+    has_turn: AtomicBool,
     /// When the cell began, for its native host.
     since: AtomicU64,
     question: Mutex<Option<Question>>,
@@ -240,8 +242,18 @@ impl<P: Place> InSession<P> {
         own: P::Part,
     ) -> Self {
         let number = if session.request.interleave && kind.is_cell() { key } else { 0 };
-        let (since, question) = (AtomicU64::new(0), Mutex::new(question));
-        Self { session, key, number, kind, native, since, question, own }
+        let (has_turn, since) = (AtomicBool::new(false), AtomicU64::new(0));
+        let question = Mutex::new(question);
+        Self { session, key, number, kind, native, has_turn, since, question, own }
+    }
+
+    pub(super) fn take_turn(&self) {
+        self.has_turn.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether it has had its turn.
+    pub(crate) fn has_turn(&self) -> bool {
+        self.has_turn.load(Ordering::Relaxed)
     }
 
     /// The cell begins.

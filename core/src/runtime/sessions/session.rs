@@ -253,6 +253,9 @@ impl<P: Place> Session<P> {
             Some(Turn::Call(call, message)) => self.held(shared, call, message),
             None => return P::idle(shared).map_or(Next::Nobody, Next::Wakes),
         };
+        if let Some(part) = begins.as_deref().and_then(P::Run::part) {
+            part.take_turn();
+        }
         begins.map_or(Next::Nobody, Next::Begins)
     }
 

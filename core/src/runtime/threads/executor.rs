@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::{
     resources::Resources,
-    run::{Here, Run, Session, Start},
+    run::{Run, Session, Start, ThreadPlace},
     scheduler::SchedulerStats,
 };
 use crate::{
@@ -62,7 +62,7 @@ impl Executor for Threads {
             let message = "this build of the engine has no sessions";
             return Err(Error::new(ErrorKind::Unavailable, message));
         }
-        Ok(Session::open(Here::new(Arc::clone(&self.0)), request, host))
+        Ok(Session::open(ThreadPlace::new(Arc::clone(&self.0)), request, host))
     }
 
     fn close(&self) {

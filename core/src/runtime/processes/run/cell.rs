@@ -14,7 +14,7 @@ use std::{
 use super::{
     Phase, Run, Shared, Work,
     incoming::MOST_BYTES_TOLD,
-    place::{Held, InSession, There},
+    place::{Held, InSession, WorkerPlace},
     session_worker::SessionWorker,
 };
 use crate::{
@@ -51,7 +51,7 @@ impl Shared {
     }
 }
 
-impl SessionRun<There> for Run {
+impl SessionRun<WorkerPlace> for Run {
     fn part(&self) -> Option<&InSession> {
         self.cell.as_ref()
     }
@@ -61,7 +61,7 @@ impl SessionRun<There> for Run {
         self.is_cell() && shared.link.is_some() && !self.is_settled() && !shared.record.is_asked()
     }
 
-    fn receive(self: &Arc<Self>, inbound: Inbound) -> Received<There> {
+    fn receive(self: &Arc<Self>, inbound: Inbound) -> Received<WorkerPlace> {
         let mut shared = self.shared.lock();
         let ends = !self.is_cell() || self.is_settled() || shared.record.is_asked();
         let Some(link) = shared.link.clone().filter(|_| !ends) else {

@@ -6,7 +6,7 @@
 //! runs, if it is given any.
 //!
 //! Everything is behind one lock, which is never held while the host is called. The cells of sessions are runs too:
-//! `cell` has the steps in which they differ.
+//! `cell` has the steps in which they differ, and `place` the worker of their session.
 
 mod cell;
 mod incoming;
@@ -26,7 +26,7 @@ use std::{
 use isolane_confine::Ended;
 
 use self::place::InSession;
-pub(crate) use self::place::{Session, There};
+pub(crate) use self::place::{Session, WorkerPlace};
 use super::{
     dealings::Dealings,
     lost::Lost,
@@ -399,9 +399,7 @@ impl Job for Run {
     }
 
     fn waits_in_session(&self) -> bool {
-        self.cell
-            .as_ref()
-            .is_some_and(|part| !part.own.has_turn.load(Ordering::Relaxed) && self.running())
+        self.cell.as_ref().is_some_and(|part| !part.has_turn() && self.running())
     }
 
     fn needs_new_worker(&self) -> bool {

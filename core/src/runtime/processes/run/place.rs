@@ -4,13 +4,7 @@
 //! has to itself. [`Session::lose`] is called when the worker is gone: the run that it had is told, or the next one if it
 //! had none, and the next one takes another worker.
 
-use std::{
-    sync::{
-        Arc,
-        atomic::{AtomicBool, Ordering},
-    },
-    time::Instant,
-};
+use std::{sync::Arc, time::Instant};
 
 use super::{Run, Start, Work, session_worker::SessionWorker};
 use crate::{
@@ -42,19 +36,19 @@ use crate::{
 };
 
 /// A session in a worker.
-pub(crate) type Session = crate::runtime::sessions::Session<There>;
+pub(crate) type Session = crate::runtime::sessions::Session<WorkerPlace>;
 
 /// The parts of a run that belongs to such a session.
-pub(crate) type InSession = crate::runtime::sessions::InSession<There>;
+pub(crate) type InSession = crate::runtime::sessions::InSession<WorkerPlace>;
 
 /// Worker processes, for one session.
-pub(crate) struct There {
+pub(crate) struct WorkerPlace {
     pub(super) workers: Arc<Workers<Run>>,
 }
 
 /// The worker of a session.
 #[derive(Default)]
-pub(crate) struct Abroad {
+pub(crate) struct WorkerState {
     pub(super) worker: Option<Arc<SessionWorker>>,
     /// The state that the first worker begins with, if this is a copy of a session.
     held: Option<Held>,
@@ -76,28 +70,26 @@ pub(crate) struct Held {
 
 /// The parts of a run whose session is in a worker.
 #[derive(Default)]
-pub(crate) struct InWorker {
+pub(crate) struct WorkerPart {
     /// The length of its source.
     pub(super) source_bytes: u32,
-    /// Whether the runs before it in the session are over.
-    pub(super) has_turn: AtomicBool,
     /// The names so far that answer it.
     pub(super) named: Mutex<Vec<Name>>,
     /// The futures of native functions that were under way when the worker was asked for a copy.
     pub(super) under_way: Mutex<Vec<Repeatable>>,
 }
 
-impl There {
+impl WorkerPlace {
     pub(crate) fn new(workers: Arc<Workers<Run>>) -> Self {
         Self { workers }
     }
 }
 
-impl Place for There {
+impl Place for WorkerPlace {
     type Run = Run;
     type Work = CellWork;
-    type Part = InWorker;
-    type State = Abroad;
+    type Part = WorkerPart;
+    type State = WorkerState;
     type Isolate = ();
     type Gone = Option<Arc<SessionWorker>>;
 
@@ -109,10 +101,10 @@ impl Place for There {
         Some(CellWork::Left { call })
     }
 
-    fn part(work: Option<&CellWork>) -> InWorker {
+    fn part(work: Option<&CellWork>) -> WorkerPart {
         let source_bytes = work.map_or(0, CellWork::source_bytes);
         let source_bytes = u32::try_from(source_bytes).unwrap_or(u32::MAX);
-        InWorker { source_bytes, ..InWorker::default() }
+        WorkerPart { source_bytes, ..WorkerPart::default() }
     }
 
     fn run(&self, slot: usize, new: NewRun<Self>) -> Run {
@@ -145,9 +137,6 @@ impl Place for There {
     }
 
     fn grant(session: &Session, run: Arc<Run>) {
-        if let Some(part) = &run.cell {
-            part.own.has_turn.store(true, Ordering::Relaxed);
-        }
         if !run.is_cell() {
             return session.begin_question(run);
         }
@@ -206,7 +195,7 @@ impl Place for There {
         (): (),
     ) -> Self::Gone {
         if had_turn && let Some(worker) = &shared.at.worker {
-            worker.end_current();
+            drop(worker.take_current());
             if run.number() == 0 || effect == Effect::Untouched {
                 worker.link.release();
             }
@@ -242,8 +231,8 @@ impl Place for There {
         done(Ok(()));
     }
 
-    fn copy(state: &Abroad) -> Abroad {
-        Abroad { lost_workers: state.lost_workers, ..Abroad::default() }
+    fn copy(state: &WorkerState) -> WorkerState {
+        WorkerState { lost_workers: state.lost_workers, ..WorkerState::default() }
     }
 }
 
@@ -292,7 +281,7 @@ impl Session {
         let mut state = self.state_of_copy()?;
         state.at.held = held;
         state.updates = state.updates.of_copy(pending);
-        let place = There::new(Arc::clone(&self.place.workers));
+        let place = WorkerPlace::new(Arc::clone(&self.place.workers));
         Ok(self.copy((place, state), under_way, outside))
     }
 
@@ -355,7 +344,7 @@ impl Session {
     }
 
     /// The first message to a worker.
-    fn opening(&self, shared: &mut Shared<There>) -> ToWorker {
+    fn opening(&self, shared: &mut Shared<WorkerPlace>) -> ToWorker {
         let state = shared.at.held.take().map(|held| Arc::unwrap_or_clone(held.bytes));
         ToWorker::Open(Box::new(Open {
             request: self.request.clone(),
@@ -373,7 +362,7 @@ impl Session {
             Begun::NotNeeded => false,
             Begun::NoWorker => {
                 // The worker was lost meanwhile.
-                There::grant(self, Arc::clone(run));
+                WorkerPlace::grant(self, Arc::clone(run));
                 false
             }
         }
@@ -409,7 +398,7 @@ impl Session {
     }
 }
 
-impl Shared<There> {
+impl Shared<WorkerPlace> {
     /// Has the parked worker go on. Returns the cell that is to be woken for it.
     pub(super) fn wake_worker(&mut self, worker: &SessionWorker) -> Option<Arc<Run>> {
         let carrier = self.machine.go_on()?;
@@ -418,7 +407,7 @@ impl Shared<There> {
     }
 }
 
-impl Abroad {
+impl WorkerState {
     /// Whether that is the worker.
     pub(super) fn has_worker(&self, worker: &SessionWorker) -> bool {
         self.worker.as_ref().is_some_and(|own| std::ptr::eq(Arc::as_ptr(own), worker))

@@ -95,11 +95,6 @@ impl SessionWorker {
         self.current.lock().take()
     }
 
-    /// Takes the run from it that is over. Frames of its next run may wait no longer for its turn.
-    pub(crate) fn end_current(&self) {
-        drop(self.take_current());
-    }
-
     /// Has its run checked from time to time.
     pub(crate) fn watch(self: &Arc<Self>, now: Instant) {
         if let Some(at) = self.check_run(now) {
@@ -110,7 +105,7 @@ impl SessionWorker {
     /// The session has no use for it any more, and it is gone or being killed.
     pub(crate) fn give_up(&self) {
         self.dismissed.store(true, Ordering::Release);
-        self.end_current();
+        drop(self.take_current());
     }
 
     /// Ends it.

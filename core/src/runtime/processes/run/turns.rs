@@ -107,7 +107,7 @@ impl Session {
             None => worker.link.hold(),
         }
         shared.machine.parked();
-        worker.end_current();
+        drop(worker.take_current());
         self.go_on(shared);
         self.place.workers.dispatch();
         Ok(())
@@ -150,7 +150,7 @@ impl Session {
             let left = Left { again, undone: numbers, ..Left::of(Effect::Back(state)) };
             let (undone, former) = shared.machine.over(run.in_session(), left);
             if let Some(former) = former {
-                worker.end_current();
+                drop(worker.take_current());
                 // The worker goes on by itself, or parks.
                 if let Some(carrier) = shared.machine.go_on() {
                     carrier.take_over(former.step_back());

@@ -12,7 +12,7 @@ use super::{
     Next, Phase, Run,
     embedder::RunEmbedder,
     isolate::RunIsolate,
-    place::{Here, InSession},
+    place::{InSession, ThreadPlace},
 };
 use crate::{
     binding::inbound::Inbound,
@@ -29,7 +29,7 @@ use crate::{
     },
 };
 
-impl SessionRun<Here> for Run {
+impl SessionRun<ThreadPlace> for Run {
     fn part(&self) -> Option<&InSession> {
         self.cell.as_ref()
     }
@@ -40,7 +40,7 @@ impl SessionRun<Here> for Run {
         begun && self.is_cell() && !shared.claimed && !self.is_settled()
     }
 
-    fn receive(self: &Arc<Self>, inbound: Inbound) -> Received<Here> {
+    fn receive(self: &Arc<Self>, inbound: Inbound) -> Received<ThreadPlace> {
         let shared = self.shared.lock();
         if matches!(shared.phase, Phase::Over) || shared.claimed || self.is_settled() {
             return Received::No(inbound);
@@ -217,7 +217,7 @@ impl Run {
         self.leave(part, Over::of(Effect::Lost(SessionState::Reset), error));
     }
 
-    pub(super) fn leave(self: &Arc<Self>, part: &InSession, mut over: Over<Here>) {
+    pub(super) fn leave(self: &Arc<Self>, part: &InSession, mut over: Over<ThreadPlace>) {
         let is_stuck = matches!(over.effect, Effect::Lost(_));
         {
             let mut shared = self.shared.lock();

@@ -8,7 +8,8 @@
 //! Everything that they share is behind one lock, which is never held while the engine or the host is called. The first
 //! of them that settles the run decides its result.
 //!
-//! The cells of sessions are runs too. `cell` has the steps in which they differ.
+//! The cells of sessions are runs too. `cell` has the steps in which they differ, and `place` the isolate of their
+//! session.
 
 mod cell;
 mod control;
@@ -28,7 +29,7 @@ use std::{
     time::Duration,
 };
 
-pub(crate) use self::place::{Here, Session};
+pub(crate) use self::place::{Session, ThreadPlace};
 use self::{embedder::RunEmbedder, isolate::RunIsolate, place::InSession, slice::Slice};
 use super::{
     resources::Resources,

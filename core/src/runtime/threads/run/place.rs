@@ -27,13 +27,13 @@ use crate::{
 };
 
 /// A session on threads.
-pub(crate) type Session = crate::runtime::sessions::Session<Here>;
+pub(crate) type Session = crate::runtime::sessions::Session<ThreadPlace>;
 
 /// The parts of a run that belongs to such a session.
-pub(crate) type InSession = crate::runtime::sessions::InSession<Here>;
+pub(crate) type InSession = crate::runtime::sessions::InSession<ThreadPlace>;
 
 /// Threads of this process, for one session.
-pub(crate) struct Here {
+pub(crate) struct ThreadPlace {
     resources: Arc<Resources<Run>>,
     /// The session's place in a home, from the first cell on. Locked when the session is, and not the other way.
     stay: Mutex<Option<Arc<Stay<Run>>>>,
@@ -41,7 +41,7 @@ pub(crate) struct Here {
 
 /// The isolate of a session.
 #[derive(Default)]
-pub(crate) struct AtRest {
+pub(crate) struct ThreadState {
     /// `None` while a run has it, and before the first cell.
     isolate: Option<Box<SessionIsolate>>,
     /// How many isolates of the session are lost: each begins other numbers of functions and promises.
@@ -57,17 +57,17 @@ pub(crate) struct Gone {
     is_stuck: bool,
 }
 
-impl Here {
+impl ThreadPlace {
     pub(crate) fn new(resources: Arc<Resources<Run>>) -> Self {
         Self { resources, stay: Mutex::default() }
     }
 }
 
-impl Place for Here {
+impl Place for ThreadPlace {
     type Run = Run;
     type Work = CellWork;
     type Part = AtHome;
-    type State = AtRest;
+    type State = ThreadState;
     type Isolate = Option<Box<SessionIsolate>>;
     type Gone = Gone;
 
@@ -199,8 +199,8 @@ impl Place for Here {
         session.ask(Question::Reset(done));
     }
 
-    fn copy(state: &AtRest) -> AtRest {
-        AtRest { isolate: None, lost: state.lost }
+    fn copy(state: &ThreadState) -> ThreadState {
+        ThreadState { isolate: None, lost: state.lost }
     }
 }
 
@@ -208,7 +208,7 @@ impl Session {
     /// The run can compute: has a thread take it, as soon as it has its turn and its home.
     pub(super) fn enqueue(&self, run: &Arc<Run>) {
         if run.number() == 0 {
-            return Here::grant(self, Arc::clone(run));
+            return ThreadPlace::grant(self, Arc::clone(run));
         }
         let mut shared = self.shared.lock();
         shared.machine.call(run.in_session(), run.is_ending());
@@ -218,7 +218,7 @@ impl Session {
     /// The isolate, with all updates, and the messages of the host since the last cell. `None` if the process has no
     /// memory for it.
     pub(super) fn enter(&self, run: &Run) -> Option<(Box<SessionIsolate>, Vec<Inbound>)> {
-        let Here { resources, stay } = &self.place;
+        let ThreadPlace { resources, stay } = &self.place;
         let (isolate, updates, inbox, applied, (stay, lost)) = {
             let mut shared = self.shared.lock();
             let Shared { machine, at, updates, .. } = &mut *shared;
@@ -294,7 +294,7 @@ impl Session {
         // Before the inbox: one that ends meanwhile is in both.
         let under_way = self.host.repeatable();
         let mut state = self.state_of_copy()?;
-        let place = Here::new(Arc::clone(&self.place.resources));
+        let place = ThreadPlace::new(Arc::clone(&self.place.resources));
         if let Some(isolate) = isolate {
             let repeated = under_way.iter().map(|again| again.promise);
             let settled = state.machine.inbox().filter_map(Inbound::settles);

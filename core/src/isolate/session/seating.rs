@@ -8,7 +8,7 @@
 
 #![expect(unsafe_code, reason = "the engine calls this function with raw pointers")]
 
-use std::{ffi::c_void, ptr};
+use std::{collections::HashSet, ffi::c_void, ptr};
 
 use super::seats::{Seat, Seats};
 use crate::isolate::{
@@ -92,10 +92,15 @@ impl State {
         self.passing.set(seat.passing);
     }
 
-    /// Knows the same cells as undone as the session that this is a copy of.
-    pub(super) fn take_undone(&self, other: &Self) {
-        if let (Some(own), Some(theirs)) = (self.seats(), other.seats()) {
-            own.undone.borrow_mut().extend(theirs.undone.borrow().iter());
+    /// The cells that were undone, though the heap has things of theirs.
+    pub(super) fn undone(&self) -> HashSet<u32> {
+        self.seats().map(|seats| seats.undone.borrow().clone()).unwrap_or_default()
+    }
+
+    /// Knows these cells as undone, as the session does that this is a copy of.
+    pub(super) fn know_undone(&self, undone: HashSet<u32>) {
+        if let Some(seats) = self.seats() {
+            seats.undone.replace(undone);
         }
     }
 

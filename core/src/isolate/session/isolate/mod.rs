@@ -382,7 +382,7 @@ impl SessionIsolate {
             let numbers = self.numbers.of(state);
             let copy = new_state(&occupied, program, numbers, self.flights.is_some());
             Image::of(state)?.put_back(&copy);
-            copy.take_undone(state);
+            copy.know_undone(state.undone());
             (self.tenant.fork(&snapshot), copy)
         };
         Some(self.forked(tenant, Some(copy), self.before.copy()))

@@ -251,6 +251,7 @@ impl SessionIsolate {
             // No code ran. Without the engine the state is lost all the same.
             if self.present == Progress::Running {
                 self.present = Progress::Untouched;
+                self.note_loaded();
             }
             self.handed = inbox;
             return turn;

@@ -81,9 +81,14 @@ export class SessionSandbox extends Sandbox implements CellSandbox {
 
   settles(cell: number, { session }: CellExecutionResult): void {
     if (session === 'rolledBack') {
-      this.lose((place) => place === cell, rolledBack);
-      // Where cells interleave, a later one may have completed, and have the functions and promises that this one was given.
-      if (!this.interleaves) this.takeBack((place) => place === cell);
+      const isLost = (place: number): boolean => place === cell;
+      this.madePromises?.lose(isLost, rolledBack);
+      // Where cells interleave, a later one may have completed, and have given the same functions, and have the functions and
+      // promises that this one was given.
+      if (!this.interleaves) {
+        this.madeSandboxFunctions?.lose(isLost, rolledBack);
+        this.takeBack(isLost);
+      }
     } else if (session === 'reset') this.reset(cell);
     this.promises.settles();
   }
@@ -95,7 +100,8 @@ export class SessionSandbox extends Sandbox implements CellSandbox {
   /** The session has been reset, on a request from when that cell was the latest. */
   reset(cell: number): void {
     this.promises.resets(cell);
-    this.lose((place) => place <= cell, sessionReset);
+    this.madePromises?.lose((place) => place <= cell, sessionReset);
+    this.madeSandboxFunctions?.lose((place) => place <= cell, sessionReset);
     this.takeBack((place) => place <= cell);
     this.contexts.abort(cell, 'the session was reset');
   }
@@ -146,12 +152,6 @@ export class SessionSandbox extends Sandbox implements CellSandbox {
 
   override ended(): Error {
     return named('SessionClosed', 'the session was closed');
-  }
-
-  /** Ends the functions and promises that came from such cells. */
-  private lose(isLost: (cell: number) => boolean, error: () => Error): void {
-    this.madePromises?.lose(isLost, error);
-    this.madeSandboxFunctions?.lose(isLost, error);
   }
 
   /** Forgets the functions and promises that the host has given to such cells alone. */

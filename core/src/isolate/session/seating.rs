@@ -12,6 +12,7 @@ use std::{collections::HashSet, ffi::c_void, ptr};
 
 use super::seats::{Seat, Seats};
 use crate::isolate::{
+    crossing::numbered::Sender,
     engine::{Cx, Raw, jobs, sys},
     state::State,
 };
@@ -28,6 +29,18 @@ pub(in crate::isolate) fn is_anothers_turn(state: &State) -> bool {
     match state.next_cell(seats) {
         Some(next) => next != number && seats.waiting.borrow().contains_key(&next),
         None => false,
+    }
+}
+
+/// What has become of a cell that has sent a function to the host.
+pub(in crate::isolate) fn sender(state: &State, cell: u32) -> Sender {
+    let Some(seats) = state.seats() else { return Sender::Completed };
+    if seats.is_undone(cell) {
+        Sender::Undone
+    } else if cell == state.cell.get() || seats.waiting.borrow().contains_key(&cell) {
+        Sender::InFlight
+    } else {
+        Sender::Completed
     }
 }
 

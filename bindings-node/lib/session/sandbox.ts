@@ -7,13 +7,14 @@
 import type { CellExecutionResult } from '../../index.js';
 import { bridge, native } from '../addon/connection.js';
 import type { Owner } from '../addon/native.js';
+import { named } from '../crossing/refusals.js';
 import { KeptContexts, RunContext } from '../run/current.js';
 import { attachSession, detachSession } from '../run/events.js';
 import { HostFunctions } from '../run/host-functions.js';
 import { SandboxFunctions } from '../run/sandbox-functions.js';
 import { Sandbox } from '../run/sandbox.js';
 import { SessionEvents, type CellSandbox } from './cell.js';
-import { SessionPromises, named, rolledBack, sessionReset } from './promises.js';
+import { SessionPromises, rolledBack, sessionReset } from './promises.js';
 
 /** Sessions for whose functions the event loop waits. Their callers may hold nothing but the promise of a call. */
 const awaited = new Set<SessionSandbox>();

@@ -16,6 +16,7 @@ use crate::{
         outcome::{ExecutionError, ExecutionLog, ExecutionResult, Status},
         text::termination,
     },
+    error::{Error, ErrorKind},
     isolate::End,
     modules::program::Oversized,
     value::Value,
@@ -203,6 +204,16 @@ impl Record {
     pub(crate) fn failure(&self) -> Option<(String, String)> {
         let error = self.result.as_ref()?.error.as_ref()?;
         Some((error.name.clone(), error.message.clone()))
+    }
+
+    /// The error of a question that has settled without an answer.
+    pub(crate) fn refusal(&self) -> Error {
+        let kind = match self.ended_by() {
+            Some(EndedBy::Reset) => ErrorKind::SessionReset,
+            Some(EndedBy::Close) => ErrorKind::SessionClosed,
+            Some(EndedBy::Rollback) | None => ErrorKind::Unavailable,
+        };
+        Error::new(kind, self.failure().map(|(_, message)| message).unwrap_or_default())
     }
 
     /// Settles the run, which happens once. `cell`: the effect on the session, if the run is a cell.

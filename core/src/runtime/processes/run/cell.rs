@@ -24,7 +24,7 @@ use crate::{
         native::{NativeHost, Repeatable},
     },
     data::cell::{Name, SessionState},
-    error::{Error, ErrorKind},
+    error::Error,
     isolate::End,
     modules::session_request::UpdateRequest,
     os::sync::Mutex,
@@ -518,18 +518,13 @@ impl Run {
         }
     }
 
-    /// Answers its question, if it has one, with an error.
+    /// Answers its question, if it has one that has no answer, with an error.
     pub(crate) fn refuse(&self, error: Error) {
         match self.take_question() {
             Some(Question::Names(done)) => done(Err(error)),
             Some(Question::Copy(done)) => done(Err(error)),
             None => {}
         }
-    }
-
-    /// Answers its question, if it has one, with the reason why it has no other answer.
-    pub(crate) fn answer_not(&self, why: &str) {
-        self.refuse(Error::new(ErrorKind::Unavailable, why));
     }
 
     /// Has the next cell be told, if it is a question whose worker is lost: only a cell's result tells of the state.

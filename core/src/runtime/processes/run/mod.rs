@@ -301,6 +301,8 @@ impl Run {
         let peak_bytes = peak_bytes.map(|bytes| bytes.max(held_bytes));
         let status = shared.record.settle(end, peak_bytes, state);
         let error = shared.record.failure().filter(|_| self.cell.is_some());
+        let is_question = self.kind().is_some_and(|kind| !kind.is_cell());
+        let refusal = is_question.then(|| shared.record.refusal());
         self.settled.store(true, Ordering::Release);
         shared.phase = Phase::Over;
         let permit = std::mem::take(&mut shared.permit);
@@ -328,8 +330,8 @@ impl Run {
             }
         })));
         if let Some(part) = &self.cell {
-            if let Some((_, message)) = &error {
-                self.answer_not(message);
+            if let Some(refusal) = refusal {
+                self.refuse(refusal);
             }
             part.session.leave(self, place, error, late);
         }

@@ -14,7 +14,7 @@ use crate::{
     runtime::{
         record::{CLOSED, RESET, Reason, TERMINATED},
         registry::{self, Runs},
-        session::{Done, Forked, Outside, SessionControl, closed, unanswered, uncopied},
+        session::{Done, Forked, Outside, SessionControl, closed_meanwhile, unanswered, uncopied},
         sessions::Kind,
         threads::run::{Work, cell::Task},
     },
@@ -159,7 +159,7 @@ impl Session {
         let (mut state, stay) = {
             let shared = self.shared.lock();
             if self.is_closed() {
-                return Err(closed());
+                return Err(closed_meanwhile());
             }
             let state = Shared {
                 machine: shared.machine.copy(Inbound::copy),

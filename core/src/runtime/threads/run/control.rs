@@ -5,7 +5,10 @@ use std::{
     time::{Duration, Instant},
 };
 
-use super::{Phase, Run, Shared, Work, cell::Failure};
+use super::{
+    Phase, Run, Shared, Work,
+    cell::Failure,
+};
 use crate::{
     binding::{
         handle::{Recipient, RunControl},
@@ -13,7 +16,6 @@ use crate::{
         inbound::Inbound,
     },
     data::{cell::SessionState, outcome::ExecutionResult},
-    error::{Error, ErrorKind},
     isolate::End,
     runtime::{
         record::Reason,
@@ -117,8 +119,8 @@ impl Run {
     fn drop_unused(self: &Arc<Self>, unused: Option<Box<Work>>, error: Option<Failure>) {
         let (Some(work), part) = (unused, &self.cell) else { return };
         if let Work::Task(task) = *work {
-            let why = error.as_ref().map_or_else(String::new, |(_, message)| message.clone());
-            task(Err(Error::new(ErrorKind::Unavailable, why)));
+            let refusal = self.shared.lock().record.refusal();
+            task(Err(refusal));
         }
         if let Some(part) = part {
             self.skip(part, error);

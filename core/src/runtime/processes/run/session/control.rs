@@ -21,7 +21,7 @@ use crate::{
         processes::run::cell::Question,
         record::{CLOSED, RESET, Reason, TERMINATED},
         registry::{self, Runs},
-        session::{Done, Forked, Outside, SessionControl, closed},
+        session::{Done, Forked, Outside, SessionControl, closed_meanwhile},
     },
     value::Kinds,
 };
@@ -108,7 +108,7 @@ impl Session {
         let copy = {
             let shared = self.shared.lock();
             if self.is_closed() {
-                return Err(closed());
+                return Err(closed_meanwhile());
             }
             Shared {
                 machine: shared.machine.copy(Inbound::copy),

@@ -268,7 +268,10 @@ impl Session {
             (shared.lost.clone(), Origin { state: shared.held.clone(), pending, under_way })
         };
         match lost {
-            Some(how) => run.answer_not(&format!("the session was reset: {}", how.message())),
+            Some(how) => {
+                let why = format!("the session was reset: {}", how.message());
+                run.refuse(Error::new(ErrorKind::SessionReset, why));
+            }
             None if copies => run.answer_copy(origin),
             // No cell has declared anything.
             None => run.answer_names(Vec::new()),

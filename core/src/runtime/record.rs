@@ -200,6 +200,11 @@ impl Record {
         matches!(self.end, Some(Reason::Reset))
     }
 
+    /// The effect that the result of a cell tells which has not begun: a reset is told to the cell that had its turn.
+    pub(crate) fn state_of_unbegun(&self, has_turn: bool) -> SessionState {
+        if has_turn && self.is_reset() { SessionState::Reset } else { SessionState::Kept }
+    }
+
     /// The name and the message of its error, once it has settled without success.
     pub(crate) fn failure(&self) -> Option<(String, String)> {
         let error = self.result.as_ref()?.error.as_ref()?;

@@ -295,7 +295,10 @@ impl Run {
         if self.is_settled() {
             return None;
         }
-        let state = self.cell.as_ref().map(|_| place.state());
+        let state = self.cell.as_ref().map(|part| match place {
+            Place::Untouched => shared.record.state_of_unbegun(!part.waits()),
+            place => place.state(),
+        });
         // The worker does not know what the host holds for the run. The cells of a session share that.
         let held_bytes = state.map_or(self.in_flight.most_bytes() as u64, |_| 0);
         let peak_bytes = peak_bytes.map(|bytes| bytes.max(held_bytes));

@@ -234,10 +234,12 @@ impl Session {
         for run in resumable {
             run.forget_stalled();
         }
-        match next? {
-            Turn::Run(run) => Some(run),
-            Turn::Call(_, message) => self.held(shared, message?),
-        }
+        let run = match next? {
+            Turn::Run(run) => run,
+            Turn::Call(_, message) => self.held(shared, message?)?,
+        };
+        run.take_turn();
+        Some(run)
     }
 
     /// Gives the next run its turn.

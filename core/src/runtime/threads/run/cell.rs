@@ -10,7 +10,7 @@ use std::{
     fmt,
     sync::{
         Arc,
-        atomic::{AtomicU64, Ordering},
+        atomic::{AtomicBool, AtomicU64, Ordering},
     },
 };
 
@@ -119,6 +119,8 @@ pub(crate) struct InSession {
     pub(super) number: u32,
     pub(super) native: Arc<NativeHost>,
     pub(super) kind: Kind,
+    /// Whether the runs before it in the session are over, or wait for the host.
+    has_turn: AtomicBool,
     /// When the cell began, for its native host.
     since: AtomicU64,
     pub(super) home: AtHome,
@@ -132,12 +134,16 @@ impl InSession {
         kind: Kind,
     ) -> Self {
         let number = if interleaves && kind.is_cell() { key } else { 0 };
-        let (since, home) = (AtomicU64::new(0), AtHome::default());
-        Self { session, key, number, native, kind, since, home }
+        let (has_turn, since, home) =
+            (AtomicBool::new(false), AtomicU64::new(0), AtHome::default());
+        Self { session, key, number, native, kind, has_turn, since, home }
     }
-}
 
-impl InSession {
+    /// Whether it has had its turn.
+    pub(super) fn has_turn(&self) -> bool {
+        self.has_turn.load(Ordering::Relaxed)
+    }
+
     /// Has the native host end its work for a cell that was undone.
     pub(super) fn undo_native(&self) {
         let since = self.since.load(Ordering::Relaxed);
@@ -149,6 +155,13 @@ impl Run {
     /// The kind of a run of a session.
     pub(crate) fn kind(&self) -> Option<Kind> {
         self.cell.as_ref().map(|part| part.kind)
+    }
+
+    /// Gives it its turn in the session.
+    pub(crate) fn take_turn(&self) {
+        if let Some(part) = &self.cell {
+            part.has_turn.store(true, Ordering::Relaxed);
+        }
     }
 
     /// Its number among all runs of its session.

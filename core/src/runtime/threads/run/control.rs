@@ -7,7 +7,7 @@ use std::{
 
 use super::{
     Phase, Run, Shared, Work,
-    cell::Failure,
+    cell::{Failure, InSession},
 };
 use crate::{
     binding::{
@@ -101,7 +101,9 @@ impl Run {
         }
         // A cell that has begun settles when its session has been rolled back, on a thread of the runtime.
         if self.cell.is_none() || unused.is_some() {
-            let error = self.settle(end, peak_bytes, SessionState::Kept);
+            let has_turn = self.cell.as_ref().is_some_and(InSession::has_turn);
+            let state = self.shared.lock().record.state_of_unbegun(has_turn);
+            let error = self.settle(end, peak_bytes, state);
             self.drop_unused(unused, error);
         }
         if parked {

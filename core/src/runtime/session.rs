@@ -8,7 +8,7 @@ use std::{
     sync::{Arc, Weak},
 };
 
-use super::Runtime;
+use super::{Runtime, record::CLOSED};
 use crate::{
     binding::{
         handle::{Recipient, RunControl, RunHandle},
@@ -330,14 +330,14 @@ impl SessionHandle {
     }
 }
 
-/// The error of a request that has no other answer, for that reason.
-pub(crate) fn unavailable(why: &str) -> Error {
-    Error::new(ErrorKind::Unavailable, why)
-}
-
 /// The error of requests to a session that was closed.
 pub(crate) fn closed() -> Error {
-    unavailable("the session is closed")
+    Error::new(ErrorKind::Unavailable, "the session is closed")
+}
+
+/// The error of a copy of a session that was closed meanwhile.
+pub(crate) fn closed_meanwhile() -> Error {
+    Error::new(ErrorKind::SessionClosed, CLOSED.1)
 }
 
 /// The error of a copy while so many calls to the host have no answer.
@@ -346,10 +346,10 @@ pub(crate) fn unanswered(count: usize) -> Error {
     let message = format!(
         "{count} {calls} to the host {are} unanswered: a session can be forked when all calls are answered"
     );
-    unavailable(&message)
+    Error::new(ErrorKind::Unavailable, message)
 }
 
 /// The error of a copy that cannot be made.
 pub(crate) fn uncopied() -> Error {
-    unavailable("the state of this session cannot be copied")
+    Error::new(ErrorKind::Unavailable, "the state of this session cannot be copied")
 }

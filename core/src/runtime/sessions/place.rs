@@ -26,7 +26,7 @@ use crate::{
     isolate::session::Work,
     os::sync::Mutex,
     runtime::{
-        record::{Failure, Reason},
+        record::{Failure, Reason, Record},
         registry::Registry,
         session::{Done, Forked, Outside},
     },
@@ -188,8 +188,12 @@ pub(crate) trait SessionRun<P: Place>: RunControl + Sized {
     /// Settles a cell that was undone with another one, or with the whole session.
     fn undo_with(self: &Arc<Self>, reason: Reason, state: SessionState);
 
+    fn record<T>(&self, look: impl FnOnce(&Record) -> T) -> T;
+
     /// The error with which it has settled.
-    fn failure(&self) -> Option<Failure>;
+    fn failure(&self) -> Option<Failure> {
+        self.record(Record::failure)
+    }
 
     /// Tells its host that it has settled, if the caller knows of it. `state`: of its session, if it has one. This thread
     /// is not the host's, so a panic of the host must not reach it.

@@ -35,9 +35,9 @@ use crate::{
     modules::session_request::SessionRequest,
     os::sync::Mutex,
     runtime::{
-        record::{CLOSED, Failure, RESET, Reason},
+        record::{CLOSED, Failure, RESET, Reason, Record},
         registry::{self, Runs},
-        session::{Outside, SessionControl, closed, unavailable},
+        session::{Outside, SessionControl, closed_meanwhile},
     },
     value::{InFlight, Kinds},
 };
@@ -151,7 +151,7 @@ impl<P: Place> Session<P> {
     pub(crate) fn state_of_copy(&self) -> Result<Shared<P>, Error> {
         let shared = self.shared.lock();
         if self.is_closed() {
-            return Err(closed());
+            return Err(closed_meanwhile());
         }
         Ok(Shared {
             machine: shared.machine.copy(Inbound::copy),
@@ -286,10 +286,10 @@ impl<P: Place> Session<P> {
     pub(crate) fn leave(&self, run: &P::Run, over: Over<P>) {
         let Over { effect, isolate, inbox, late, error, undone, has_completed } = over;
         let question = run.part().and_then(InSession::take_question);
-        match (question, &error) {
-            (Some(Question::Reset(done)), _) if effect.is_reset() => done(Ok(())),
-            (Some(question), Some((_, message))) => question.refuse(unavailable(message)),
-            _ => {}
+        match question {
+            Some(Question::Reset(done)) if effect.is_reset() => done(Ok(())),
+            Some(question) => question.refuse(run.record(Record::refusal)),
+            None => {}
         }
         let number = run.in_session();
         let (next, undone, gone) = {

@@ -30,7 +30,7 @@ use crate::{
     },
     runtime::{
         processes::{lost::Lost, worker_socket::WorkerSocket, workers::Begun},
-        record::{Failure, Reason},
+        record::{Reason, Record},
         session::{unanswered, uncopied},
         sessions::{Effect, Kind, Question, Received, SessionRun},
     },
@@ -118,8 +118,8 @@ impl SessionRun<WorkerPlace> for Run {
         self.settle(End::Asked, None, Effect::Back(state));
     }
 
-    fn failure(&self) -> Option<Failure> {
-        self.shared.lock().record.failure()
+    fn record<T>(&self, look: impl FnOnce(&Record) -> T) -> T {
+        look(&self.shared.lock().record)
     }
 }
 

@@ -291,7 +291,10 @@ impl Run {
         if self.is_settled() {
             return None;
         }
-        let state = self.cell.as_ref().map(|_| effect.state());
+        let state = self.cell.as_ref().map(|part| match effect {
+            Effect::Untouched => shared.record.state_of_unbegun(part.has_turn()),
+            effect => effect.state(),
+        });
         // The worker does not know what the host holds for the run. The cells of a session share that.
         let held_bytes = state.map_or(self.in_flight.most_bytes() as u64, |_| 0);
         let peak_bytes = peak_bytes.map(|bytes| bytes.max(held_bytes));
@@ -314,7 +317,7 @@ impl Run {
         let kind = self.kind();
         let counted = kind.is_none_or(Kind::is_cell);
         self.workers.settle(self.place, counted.then_some(status));
-        self.tell_settled(&*self.host, effect.state());
+        self.tell_settled(&*self.host, state.unwrap_or(SessionState::Kept));
         if let Some(part) = &self.cell {
             part.session.leave(self, Over { late, ..Over::of(effect, error) });
         }

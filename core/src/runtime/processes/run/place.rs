@@ -14,7 +14,7 @@ use crate::{
         native::{NativeHost, Repeatable},
     },
     data::cell::{Name, SessionState},
-    error::Error,
+    error::{Error, ErrorKind},
     modules::session_request::UpdateRequest,
     os::sync::Mutex,
     protocol::messages::{
@@ -30,7 +30,7 @@ use crate::{
         },
         record::{RESET, Reason},
         registry::Registry,
-        session::{Done, Forked, Outside, unavailable},
+        session::{Done, Forked, Outside},
         sessions::{Effect, Message, NewRun, Place, Question, Received, SessionRun, Shared},
     },
 };
@@ -258,7 +258,7 @@ impl Session {
         match (part.take_question(), lost) {
             (Some(question), Some(how)) => {
                 let why = format!("the session was reset: {}", how.message());
-                question.refuse(unavailable(&why));
+                question.refuse(Error::new(ErrorKind::SessionReset, why));
             }
             (Some(Question::Fork(outside, done)), None) => {
                 done(self.fork((held, pending), self.host.repeatable(), outside));

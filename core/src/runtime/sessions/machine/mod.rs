@@ -253,9 +253,11 @@ impl<P: Parts> Machine<P> {
         }
     }
 
-    /// That of a copy of the session, which has copies of the messages that wait.
+    /// That of a copy of the session, which has copies of the messages that wait. Its runs have other numbers than those
+    /// before: the state has things of cells, with their numbers.
     pub(crate) fn copy(&self, copy: impl FnMut(&P::Message) -> P::Message) -> Self {
-        Self { inbox: self.inbox.iter().map(copy).collect(), ..Self::new(self.interleaves) }
+        let inbox = self.inbox.iter().map(copy).collect();
+        Self { inbox, last: self.last, ..Self::new(self.interleaves) }
     }
 
     /// Whether cells interleave.

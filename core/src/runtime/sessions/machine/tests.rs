@@ -862,6 +862,13 @@ fn walk(is_here: bool, interleaves: bool, budget: u32, kinds: &'static [Kind]) -
     seen.len()
 }
 
+#[test]
+fn the_runs_of_a_copy_have_other_numbers_than_those_of_its_session() {
+    let mut machine = Machine::<Modelled>::new(true);
+    let before = [machine.number(), machine.number()];
+    assert!(!before.contains(&machine.copy(Clone::clone).number()));
+}
+
 /// All kinds of runs beside cells.
 const ALL: &[Kind] = &[Kind::Held(0), Kind::Question, Kind::Fork, Kind::Reset];
 

@@ -23,7 +23,7 @@ use crate::{
         session::{CellSeat, Concluded, SessionIsolate, Work},
     },
     runtime::{
-        record::{Failure, Reason},
+        record::{Failure, Reason, Record},
         sessions::{Effect, Over, Question, Received, SessionRun},
         threads::seams::Seam,
     },
@@ -76,8 +76,8 @@ impl SessionRun<ThreadPlace> for Run {
         self.settle(End::Asked, None, state);
     }
 
-    fn failure(&self) -> Option<Failure> {
-        self.shared.lock().record.failure()
+    fn record<T>(&self, look: impl FnOnce(&Record) -> T) -> T {
+        look(&self.shared.lock().record)
     }
 }
 

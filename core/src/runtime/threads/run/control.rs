@@ -5,7 +5,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use super::{Phase, Run, Shared};
+use super::{Phase, Run, Shared, place::InSession};
 use crate::{
     binding::{
         handle::{Recipient, RunControl},
@@ -96,7 +96,9 @@ impl Run {
         }
         // A cell that has begun settles when its session has been rolled back, on a thread of the runtime.
         if self.cell.is_none() || unused.is_some() {
-            let error = self.settle(end, peak_bytes, SessionState::Kept);
+            let has_turn = self.cell.as_ref().is_some_and(InSession::has_turn);
+            let state = self.shared.lock().record.state_of_unbegun(has_turn);
+            let error = self.settle(end, peak_bytes, state);
             if let Some(part) = &self.cell {
                 self.leave(part, Over::of(Effect::Untouched, error));
             }

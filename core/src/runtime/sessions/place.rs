@@ -188,6 +188,7 @@ pub(crate) trait SessionRun<P: Place>: RunControl + Sized {
     /// Settles a cell that was undone with another one, or with the whole session.
     fn undo_with(self: &Arc<Self>, reason: Reason, state: SessionState);
 
+    /// Looks at its record, with its lock held.
     fn record<T>(&self, look: impl FnOnce(&Record) -> T) -> T;
 
     /// The error with which it has settled.

@@ -318,7 +318,10 @@ export class Session {
    * for values that cannot be cloned.
    */
   update(update: SessionUpdate): void;
-  /** The names that cells have declared, in the order of their first declarations, when the cells before are done. */
+  /**
+   * The names that cells have declared, in the order of their first declarations, when the cells before are done. Rejects
+   * with the name `SessionReset` or `SessionClosed` if the session is reset or closed before that.
+   */
   names(): Promise<SessionName[]>;
   /**
    * Ends what runs and what waits in the queue, as `'terminated'` with the name `SessionReset`, and forgets all state.
@@ -327,7 +330,7 @@ export class Session {
   reset(): Promise<void>;
   /**
    * Makes a second session with the same state, when the cells before are done. Rejects while calls to the host are
-   * unanswered.
+   * unanswered, and as {@link Session.names}.
    */
   fork(): Promise<Session>;
   /**

@@ -52,6 +52,8 @@ impl From<Error> for Misuse {
             ErrorKind::Serialization => "serialization",
             ErrorKind::QueueFull => "queueFull",
             ErrorKind::RuntimeClosed => "runtimeClosed",
+            ErrorKind::SessionReset => "sessionReset",
+            ErrorKind::SessionClosed => "sessionClosed",
             ErrorKind::Unavailable => "unavailable",
             _ => "internal",
         };

@@ -157,7 +157,7 @@ impl Bridge {
             Some(Answer::Forked(number, native, forked)) => {
                 self.sessions.borrow_mut().remove(&number);
                 write_answer(frame, forked, |_, handle| {
-                    let copy = LiveSession { handle, native };
+                    let copy = LiveSession { number, handle, native };
                     self.sessions.borrow_mut().insert(number, Some(copy));
                 });
             }

@@ -87,19 +87,18 @@ impl SessionHost for NodeSessionHost {
         let native = request.native.clone();
         let opened = with_bridge(self.bridge, |bridge| {
             let (number, handle) = bridge.open_session(runtime, request, native.clone())?;
-            let session = LiveSession { handle, native };
-            Ok((number, session, Arc::clone(&bridge.mailbox)))
+            let session = LiveSession { number, handle, native };
+            Ok((session, Arc::clone(&bridge.mailbox)))
         });
-        let (number, session, mailbox) = opened.unwrap_or_else(|_| Err(wrong_thread()))?;
-        lock(&self.begun).opened = Some(number);
+        let (session, mailbox) = opened.unwrap_or_else(|_| Err(wrong_thread()))?;
+        lock(&self.begun).opened = Some(session.number);
         let (bridge, begun) = (self.bridge, Arc::clone(&self.begun));
-        Ok(Arc::new(NodeSession { bridge, number, session, mailbox, begun }))
+        Ok(Arc::new(NodeSession { bridge, session, mailbox, begun }))
     }
 }
 
 struct NodeSession {
     bridge: u32,
-    number: u32,
     session: LiveSession,
     mailbox: Arc<NodeMailbox>,
     begun: Arc<Mutex<Begun>>,
@@ -120,7 +119,7 @@ impl HostSession for NodeSession {
         });
         let started = queued.unwrap_or_else(|_| Err(wrong_thread()));
         if let Ok((cell, _)) = &started {
-            lock(&self.begun).queued = Some((self.number, *cell));
+            lock(&self.begun).queued = Some((self.session.number, *cell));
         }
         Box::pin(async move {
             let _running = Running(started?.1);
@@ -146,7 +145,7 @@ impl HostSession for NodeSession {
 impl NodeSession {
     /// Ends the session, and tells JavaScript, which has a handle on it, too.
     fn end(&self, done: impl FnOnce() + Send + 'static) {
-        let (mailbox, number) = (Arc::clone(&self.mailbox), self.number);
+        let (mailbox, number) = (Arc::clone(&self.mailbox), self.session.number);
         self.session.handle.close(move || {
             mailbox.push(number.into(), HostEvent::Settled);
             done();

@@ -27,6 +27,7 @@ use crate::{
 /// A session that JavaScript holds.
 #[derive(Clone)]
 pub(crate) struct LiveSession {
+    pub(crate) number: u32,
     pub(crate) handle: SessionHandle,
     /// Its functions that are answered in Rust.
     pub(crate) native: NativeFunctions,
@@ -144,7 +145,7 @@ pub fn fork_session(env: Env, bridge: u32, session: u32, request: u32) -> Result
         // The number is in use from now on.
         bridge.sessions.borrow_mut().insert(number, None);
         let native = session.native;
-        session.handle.fork(host, move |forked| {
+        session.handle.fork(Arc::new(host), move |forked| {
             answers.push(request, Answer::Forked(number, native, forked));
         });
         number
@@ -206,8 +207,8 @@ impl Bridge {
         native: NativeFunctions,
     ) -> std::result::Result<(u32, SessionHandle), Error> {
         let (number, host) = self.address();
-        let handle = runtime.open_session(request, host)?;
-        let session = LiveSession { handle: handle.clone(), native };
+        let handle = runtime.open_session(request, Arc::new(host))?;
+        let session = LiveSession { number, handle: handle.clone(), native };
         self.sessions.borrow_mut().insert(number, Some(session));
         Ok((number, handle))
     }
@@ -218,9 +219,9 @@ impl Bridge {
     }
 
     /// A free number, and the host whose events have it.
-    fn address(&self) -> (u32, Arc<dyn Host>) {
+    fn address(&self) -> (u32, NodeHost) {
         let number = self.free_run_number();
-        (number, Arc::new(NodeHost::new(Arc::clone(&self.mailbox), number.into(), NodeLimits)))
+        (number, NodeHost::new(Arc::clone(&self.mailbox), number.into(), NodeLimits))
     }
 
     /// Queues a cell. It is a run whose event loop waits for it.
@@ -251,6 +252,8 @@ impl Bridge {
         start: impl FnOnce(&SessionHandle, Arc<dyn Host>) -> std::result::Result<RunHandle, Error>,
     ) -> std::result::Result<(u32, RunHandle), Error> {
         let (number, host) = self.address();
+        // Cells of one session settle in their order.
+        let host = Arc::new(host.in_lane(session.number.into()));
         let handle = start(&session.handle, host)?;
         self.mailbox.listen(&handle);
         let native = session.native.clone();

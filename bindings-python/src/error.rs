@@ -4,6 +4,7 @@ use std::{error::Error as _, io};
 
 use isolane::{Error, ErrorKind};
 use pyo3::{
+    PyErrArguments,
     exceptions::{PyOSError, PyRuntimeError, PyTypeError, PyValueError},
     prelude::*,
     sync::PyOnceLock,
@@ -13,6 +14,10 @@ use pyo3::{
 /// The exception for a refusal, with the core's message.
 pub(crate) fn exception(py: Python<'_>, error: &Error) -> PyErr {
     let message = error.message().to_owned();
+    if let Some(name) = error.kind().name() {
+        static CLASS: PyOnceLock<Py<PyType>> = PyOnceLock::new();
+        return of_package(py, &CLASS, "SandboxError", (name, message));
+    }
     let raised = match error.kind() {
         ErrorKind::Type => PyTypeError::new_err(message),
         ErrorKind::Range => PyValueError::new_err(message),
@@ -56,10 +61,10 @@ fn of_package(
     py: Python<'_>,
     class: &PyOnceLock<Py<PyType>>,
     name: &str,
-    message: String,
+    args: impl PyErrArguments + Send + Sync + 'static,
 ) -> PyErr {
     match class.import(py, "isolane._errors", name) {
-        Ok(class) => PyErr::from_type(class.clone(), message),
+        Ok(class) => PyErr::from_type(class.clone(), args),
         Err(failure) => failure,
     }
 }

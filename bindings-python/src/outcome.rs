@@ -114,7 +114,7 @@ impl Outcome {
 type CellFields = (&'static str, Option<String>, Option<String>, Option<&'static str>);
 
 fn cell_fields(cell: CellOutcome) -> CellFields {
-    let CellOutcome { session, text, uncloned, value_from } = cell;
+    let CellOutcome { session, text, uncloned, value_from, .. } = cell;
     (session.as_str(), text, uncloned, value_from.map(ValueFrom::as_str))
 }
 

@@ -21,6 +21,10 @@ pub enum ErrorKind {
     QueueFull,
     /// The runtime is closed, and starts nothing any more.
     RuntimeClosed,
+    /// A session was reset before it had answered. Functions of that session reject with the same name, `SessionReset`.
+    SessionReset,
+    /// A session was closed before it had answered. Functions of that session reject with the same name, `SessionClosed`.
+    SessionClosed,
     /// Something else that is needed is not there: a session is closed, or a runtime belongs to the process that this
     /// one was forked from.
     Unavailable,
@@ -36,6 +40,17 @@ impl ErrorKind {
         match self {
             Self::QueueFull => Some("QUEUE_FULL"),
             Self::RuntimeClosed => Some("RUNTIME_CLOSED"),
+            _ => None,
+        }
+    }
+
+    /// The name of a kind that has the name of an end of its session in JavaScript and Python: `SessionReset` or
+    /// `SessionClosed`.
+    #[must_use]
+    pub fn name(self) -> Option<&'static str> {
+        match self {
+            Self::SessionReset => Some("SessionReset"),
+            Self::SessionClosed => Some("SessionClosed"),
             _ => None,
         }
     }

@@ -39,7 +39,7 @@ pub use binding::native::{
 };
 pub use binding::visit::{Collection, MessageVisitor, Refused, refusal};
 pub use data::cause::{Cause, KEPT_THROWS, LARGE_THROW_BYTES};
-pub use data::cell::{CellOutcome, Name, NameKind, SessionState, ValueFrom};
+pub use data::cell::{CellOutcome, EndedBy, Name, NameKind, SessionState, ValueFrom};
 pub use data::console_line::console_line;
 pub use data::date::iso_date;
 pub use data::extension::{Extension, ExtensionFunction, ExtensionReturns, install_extension};

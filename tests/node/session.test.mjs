@@ -256,6 +256,19 @@ test('calls that the host makes at once have turns in their order', async (t) =>
   }
 });
 
+test('cells settle in their order, whatever they call', async (t) => {
+  const runtime = new Runtime({ isolation });
+  const session = opened(t, runtime.session({ globals: { hold: async () => {} } }));
+  const order = [];
+  const sources = [`hold(); hold(); 'a'`, `'b'`, `hold(); 'c'`, `'d'`];
+  const cells = sources.map((source) => session.run(source).then(({ result }) => order.push(result)));
+  // All their events are there before this thread takes one.
+  while (runtime.stats().settled.success < sources.length) Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 1);
+  await Promise.all(cells);
+  assert.deepStrictEqual(order, ['a', 'b', 'c', 'd']);
+  await runtime.close();
+});
+
 test('calls and cells have turns in the order in which they were made', async (t) => {
   for (const cells of ['queue', 'interleave']) {
     const { kept, keep } = keeper();

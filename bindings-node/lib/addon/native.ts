@@ -4,7 +4,16 @@ import { loadAddon } from './platform.js';
 
 /** The refusal of a call, to be thrown as an exception of the right class. */
 export interface Misuse {
-  readonly kind: 'type' | 'range' | 'serialization' | 'queueFull' | 'runtimeClosed' | 'unavailable' | 'internal';
+  readonly kind:
+    | 'type'
+    | 'range'
+    | 'serialization'
+    | 'queueFull'
+    | 'runtimeClosed'
+    | 'sessionReset'
+    | 'sessionClosed'
+    | 'unavailable'
+    | 'internal';
   readonly message: string;
   /** The error that led to it; `number` is that of a system error, and 0 for any other error. */
   readonly cause?: { readonly message: string; readonly number: number };

@@ -5,7 +5,7 @@
 import { getSystemErrorName } from 'node:util';
 
 import type { Misuse } from '../addon/native.js';
-import { QueueFullError, RuntimeClosedError } from './refusals.js';
+import { QueueFullError, RuntimeClosedError, named } from './refusals.js';
 import { SerializationError } from './serialization-error.js';
 
 /** The exception for a refusal. */
@@ -25,6 +25,10 @@ export function misuse(refused: Misuse): Error {
       return new QueueFullError(message, options);
     case 'runtimeClosed':
       return new RuntimeClosedError(message, options);
+    case 'sessionReset':
+      return named('SessionReset', message);
+    case 'sessionClosed':
+      return named('SessionClosed', message);
     default:
       return new Error(message, options);
   }

@@ -1,6 +1,7 @@
-// The errors of a runtime that starts nothing now, or nothing any more.
+// The errors of a runtime that starts nothing now, or nothing any more, and those with a name of their own.
 //
-// In: the core's message. Out: an error with a class and a `code` of its own, so that a server need not read messages.
+// In: the core's message. Out: an error with a class and a `code` of its own, or with a name, so that a server need not
+// read messages.
 
 /** Thrown when as many runs are queued as the runtime allows. */
 export class QueueFullError extends Error {
@@ -16,6 +17,15 @@ export class RuntimeClosedError extends Error {
   static {
     describe(this, 'RuntimeClosedError', 'RUNTIME_CLOSED');
   }
+}
+
+/** An error with that name. */
+export function named(name: string, message: string): Error {
+  const error = new Error(message);
+  Object.defineProperty(error, 'name', { value: name, configurable: true, writable: true });
+  // Until its stack is text, an error holds the objects on the stack.
+  void error.stack;
+  return error;
 }
 
 /** Gives the errors of a class their name and their code. */

@@ -7,12 +7,12 @@ import type { CellExecutionResult, CodeExecutionResult } from '../../index.js';
 import { bridge, native } from '../addon/connection.js';
 import { REPORT_SINK } from '../addon/wire.js';
 import type { MessageReader } from '../crossing/message-reader.js';
+import { named } from '../crossing/refusals.js';
 import type { RunContext } from '../run/current.js';
 import { Reports } from '../run/reports.js';
 import { type Resolve, Run } from '../run/run.js';
 import { Sandbox } from '../run/sandbox.js';
 import { CellThrows, type Throws } from '../run/throws.js';
-import { named } from './promises.js';
 
 /** The sandbox of the session of a cell. */
 export interface CellSandbox extends Sandbox {

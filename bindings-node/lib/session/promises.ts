@@ -4,6 +4,7 @@
 // reject here: the core settles them no more. A pending promise of the host holds the session weakly: nobody can run a
 // cell there once the caller has dropped it.
 
+import { named } from '../crossing/refusals.js';
 import { keyed } from '../run/keyed.js';
 import { Promises } from '../run/promises.js';
 
@@ -80,13 +81,4 @@ export function rolledBack(): Error {
 /** The error of functions and promises of a session from before its reset. */
 export function sessionReset(): Error {
   return named('SessionReset', 'the session was reset');
-}
-
-/** An error with that name. */
-export function named(name: string, message: string): Error {
-  const error = new Error(message);
-  Object.defineProperty(error, 'name', { value: name, configurable: true, writable: true });
-  // Until its stack is text, an error holds the objects on the stack.
-  void error.stack;
-  return error;
 }

@@ -7,13 +7,14 @@
 import type { CellExecutionResult } from '../../index.js';
 import { bridge, native } from '../addon/connection.js';
 import type { Owner } from '../addon/native.js';
+import { named } from '../crossing/refusals.js';
 import { KeptContexts, RunContext } from '../run/current.js';
 import { attachSession, detachSession } from '../run/events.js';
 import { HostFunctions } from '../run/host-functions.js';
 import { SandboxFunctions } from '../run/sandbox-functions.js';
 import { Sandbox } from '../run/sandbox.js';
 import { SessionEvents, type CellSandbox } from './cell.js';
-import { SessionPromises, named, rolledBack, sessionReset } from './promises.js';
+import { SessionPromises, rolledBack, sessionReset } from './promises.js';
 
 /** Sessions for whose functions the event loop waits. Their callers may hold nothing but the promise of a call. */
 const awaited = new Set<SessionSandbox>();
@@ -81,9 +82,14 @@ export class SessionSandbox extends Sandbox implements CellSandbox {
 
   settles(cell: number, { session }: CellExecutionResult): void {
     if (session === 'rolledBack') {
-      this.lose((place) => place === cell, rolledBack);
-      // Where cells interleave, a later one may have completed, and have the functions and promises that this one was given.
-      if (!this.interleaves) this.takeBack((place) => place === cell);
+      const isLost = (place: number): boolean => place === cell;
+      this.madePromises?.lose(isLost, rolledBack);
+      // Where cells interleave, a later one may have completed, and have given the same functions, and have the functions and
+      // promises that this one was given.
+      if (!this.interleaves) {
+        this.madeSandboxFunctions?.lose(isLost, rolledBack);
+        this.takeBack(isLost);
+      }
     } else if (session === 'reset') this.reset(cell);
     this.promises.settles();
   }
@@ -95,7 +101,8 @@ export class SessionSandbox extends Sandbox implements CellSandbox {
   /** The session has been reset, on a request from when that cell was the latest. */
   reset(cell: number): void {
     this.promises.resets(cell);
-    this.lose((place) => place <= cell, sessionReset);
+    this.madePromises?.lose((place) => place <= cell, sessionReset);
+    this.madeSandboxFunctions?.lose((place) => place <= cell, sessionReset);
     this.takeBack((place) => place <= cell);
     this.contexts.abort(cell, 'the session was reset');
   }
@@ -146,12 +153,6 @@ export class SessionSandbox extends Sandbox implements CellSandbox {
 
   override ended(): Error {
     return named('SessionClosed', 'the session was closed');
-  }
-
-  /** Ends the functions and promises that came from such cells. */
-  private lose(isLost: (cell: number) => boolean, error: () => Error): void {
-    this.madePromises?.lose(isLost, error);
-    this.madeSandboxFunctions?.lose(isLost, error);
   }
 
   /** Forgets the functions and promises that the host has given to such cells alone. */

@@ -168,7 +168,13 @@ class AnySession(AsyncClosing, Generic[Handle, Result]):
 
     def names(self) -> asyncio.Future[list[SessionName]]:
         """The names that cells have declared, in the order of their first declarations, as soon as
-        the cells before are done. No getter and no trap runs for it."""
+        the cells before are done. No getter and no trap runs for it.
+
+        Raises:
+            SandboxError: `SessionReset` or `SessionClosed`, if the session is reset or closed
+                before that.
+            RuntimeError: the session is closed.
+        """
         return self._ask(self._host.native.names, _names)
 
     def names_sync(self) -> list[SessionName]:
@@ -195,6 +201,7 @@ class AnySession(AsyncClosing, Generic[Handle, Result]):
 
         Raises:
             RuntimeError: calls of the host are unanswered, or the session is closed.
+            SandboxError: as for `names`.
         """
         watched = self._host.watched()
         return self._ask(self._host.native.fork, lambda native: self._copy(native, watched))

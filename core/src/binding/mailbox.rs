@@ -1,6 +1,6 @@
 //! A queue of events of runs, for the one thread or event loop that started them.
 //!
-//! In: events, on any thread. Out: the same on the host's thread, in order for each run and by turns among runs
+//! In: events, on any thread. Out: the same on the host's thread, in order for each run and session, by turns among these
 //! (`fair_queue`); and one wake-up for all events that arrive before that thread takes them. To wake a thread costs
 //! more than most answers take, so the thread may also poll for a moment: in turns of its event loop
 //! ([`Mailbox::poll`]), or by waiting ([`Mailbox::wait`]). It learns for how long (`adaptive_spin`). A closed mailbox
@@ -156,6 +156,11 @@ impl<W: Wake> Mailbox<W> {
     /// Queues an event of the run, or of the closed runtime, with that number, and wakes the thread unless it is awake.
     /// Drops the event if the mailbox is closed.
     pub fn push(&self, number: u64, event: HostEvent) {
+        self.push_in(number, number, event);
+    }
+
+    /// The same, for a run whose events have one order with those of others that have that lane.
+    pub(super) fn push_in(&self, lane: u64, number: u64, event: HostEvent) {
         self.spin.sent();
         let dropped = {
             let mut queue = self.queue();
@@ -164,7 +169,7 @@ impl<W: Wake> Mailbox<W> {
             } else {
                 match event {
                     HostEvent::Closed => queue.events.push_last(number, event),
-                    _ => queue.events.push(number, event),
+                    _ => queue.events.push(lane, number, event),
                 }
                 self.wake(&queue);
                 None
@@ -212,7 +217,8 @@ impl<W: Wake> Mailbox<W> {
         !self.queue().events.is_empty()
     }
 
-    /// Holds back the events of a run until [`Mailbox::resume`], but not those of other runs.
+    /// Holds back the events of a run until [`Mailbox::resume`], but not those of other runs, unless they are behind them in
+    /// one lane.
     pub fn hold(&self, run: u64) {
         self.queue().events.hold(run);
     }
@@ -223,8 +229,8 @@ impl<W: Wake> Mailbox<W> {
     }
 
     /// Takes out all events of a run, in their order.
-    pub fn take(&self, run: u64) -> Vec<HostEvent> {
-        self.queue().events.take(run)
+    pub(super) fn take(&self, lane: u64, run: u64) -> Vec<HostEvent> {
+        self.queue().events.take(lane, run)
     }
 
     /// Sets the waker of the thread, and wakes the thread at once if there are events.

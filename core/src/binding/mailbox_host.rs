@@ -23,33 +23,42 @@ pub trait Validate: Send + Sync + 'static {
 #[derive(Debug)]
 pub struct MailboxHost<W, V> {
     address: Mutex<(Arc<Mailbox<W>>, u64)>,
+    /// Its own number if it has none.
+    lane: Option<u64>,
     validate: V,
 }
 
 impl<W: Wake, V> MailboxHost<W, V> {
     /// Queues events in that mailbox under that number.
     pub fn new(mailbox: Arc<Mailbox<W>>, number: u64, validate: V) -> Self {
-        Self { address: Mutex::new((mailbox, number)), validate }
+        Self { address: Mutex::new((mailbox, number)), lane: None, validate }
+    }
+
+    /// The same for a cell: its events and those of all other cells with that lane are taken in the order in which they
+    /// came. The lane is the number of the session, or a number that no run has.
+    #[must_use]
+    pub fn in_lane(self, lane: u64) -> Self {
+        Self { lane: Some(lane), ..self }
     }
 
     /// Sends later events, and those that nobody took, to another mailbox. If the run has `settled`, the event of that
     /// is sent once more.
     pub fn forward(&self, mailbox: Arc<Mailbox<W>>, number: u64, settled: impl FnOnce() -> bool) {
         let mut address = self.address();
-        let mut waiting = address.0.take(address.1);
+        let mut waiting = address.0.take(self.lane.unwrap_or(address.1), address.1);
         *address = (mailbox, number);
         // Checked under the lock: a run that has not settled will report that to the new address.
         if settled() && !waiting.iter().any(|event| matches!(event, HostEvent::Settled)) {
             waiting.push(HostEvent::Settled);
         }
         for event in waiting {
-            address.0.push(number, event);
+            address.0.push_in(self.lane.unwrap_or(number), number, event);
         }
     }
 
     fn push(&self, event: HostEvent) {
         let address = self.address();
-        address.0.push(address.1, event);
+        address.0.push_in(self.lane.unwrap_or(address.1), address.1, event);
     }
 
     fn address(&self) -> MutexGuard<'_, (Arc<Mailbox<W>>, u64)> {

@@ -26,6 +26,17 @@ impl SessionState {
     }
 }
 
+/// An event in a session that ends cells which nobody has ended by themselves.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum EndedBy {
+    /// Another cell was ended, and the session was rolled back: `SessionRolledBack`.
+    Rollback,
+    /// The session was reset: `SessionReset`.
+    Reset,
+    /// The session was closed: `SessionClosed`.
+    Close,
+}
+
 /// The name and the message of cells and calls that end because their session was reset.
 pub(crate) const RESET: (&str, &str) = ("SessionReset", "the session was reset");
 
@@ -108,6 +119,8 @@ pub struct Name {
 pub struct CellOutcome {
     /// The effect of the cell on the state of the session.
     pub session: SessionState,
+    /// The event in the session that ended the cell, if the cell's status is `terminated` for that.
+    pub ended_by: Option<EndedBy>,
     /// On success, the text that a console would show of the value, at most 16 KiB of UTF-8; absent for `undefined`.
     pub text: Option<String>,
     /// On success with a value that cannot cross: the message of the `SerializationError`. The result's own value is
@@ -120,6 +133,6 @@ pub struct CellOutcome {
 impl CellOutcome {
     /// The outcome of a cell that gave no value.
     pub(crate) fn without_value(session: SessionState) -> Self {
-        Self { session, text: None, uncloned: None, value_from: None }
+        Self { session, ended_by: None, text: None, uncloned: None, value_from: None }
     }
 }

@@ -10,15 +10,10 @@ use crate::{
     binding::{handle::RunControl, host::Host, native::NativeHost},
     error::Error,
     modules::{request::Request, session_request::SessionRequest},
-    os::process::Process,
 };
 
-/// Computes runs. In a child of its process only [`Executor::process`] may be called: a lock that was held at the fork
-/// is held there for ever.
+/// Computes runs. In a child of its process only the process of its [`Runs`] may be asked for.
 pub(crate) trait Executor: Send + Sync {
-    /// The process that it was made in.
-    fn process(&self) -> Process;
-
     /// Its runs.
     fn runs(&self) -> &dyn Runs;
 

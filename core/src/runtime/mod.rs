@@ -88,7 +88,7 @@ impl Runtime {
 
     /// The process that it was made in.
     pub(crate) fn process(&self) -> Process {
-        self.executor.process()
+        self.executor.runs().process()
     }
 
     /// Starts a run. Returns at once: everything that happens later is in the result.

@@ -12,10 +12,11 @@ use std::{
 
 use crate::{
     data::{
-        cell::{self, CellOutcome, SessionState},
+        cell::{self, CellOutcome, EndedBy, SessionState},
         outcome::{ExecutionError, ExecutionLog, ExecutionResult, Status},
         text::termination,
     },
+    error::{Error, ErrorKind},
     isolate::End,
     modules::program::Oversized,
     value::Value,
@@ -66,6 +67,9 @@ pub(crate) const ROLLED_BACK: (&str, &str) = (
     cell::ROLLED_BACK,
     "the session was rolled back to a point before this cell's last turn, because another cell was ended",
 );
+
+/// The name and the message of an error.
+pub(crate) type Failure = (String, String);
 
 /// The record of one run.
 #[derive(Debug)]
@@ -199,10 +203,25 @@ impl Record {
         matches!(self.end, Some(Reason::Reset))
     }
 
+    /// The effect that the result of a cell tells which has not begun: a reset is told to the cell that had its turn.
+    pub(crate) fn state_of_unbegun(&self, has_turn: bool) -> SessionState {
+        if has_turn && self.is_reset() { SessionState::Reset } else { SessionState::Kept }
+    }
+
     /// The name and the message of its error, once it has settled without success.
-    pub(crate) fn failure(&self) -> Option<(String, String)> {
+    pub(crate) fn failure(&self) -> Option<Failure> {
         let error = self.result.as_ref()?.error.as_ref()?;
         Some((error.name.clone(), error.message.clone()))
+    }
+
+    /// The error of a question that has settled without an answer.
+    pub(crate) fn refusal(&self) -> Error {
+        let kind = match self.ended_by() {
+            Some(EndedBy::Reset) => ErrorKind::SessionReset,
+            Some(EndedBy::Close) => ErrorKind::SessionClosed,
+            Some(EndedBy::Rollback) | None => ErrorKind::Unavailable,
+        };
+        Error::new(kind, self.failure().map(|(_, message)| message).unwrap_or_default())
     }
 
     /// Settles the run, which happens once. `cell`: the effect on the session, if the run is a cell.
@@ -217,7 +236,7 @@ impl Record {
             self.end = Some(Reason::Reset);
         }
         let is_oversized = matches!(end, End::Oversized(_));
-        let cell = cell.map(|session| Box::new(self.outcome(session, &mut end)));
+        let cell = cell.map(|session| self.outcome(session, &mut end));
         let (end, place) = match end {
             End::Stopped(stopped) => {
                 let (end, place) = stopped.parts();
@@ -226,6 +245,10 @@ impl Record {
             end => (end, None),
         };
         let (status, result, error) = self.judge(end, cell.is_some());
+        let cell = cell.map(|cell| {
+            let ended_by = self.ended_by().filter(|_| status == Status::Terminated);
+            Box::new(CellOutcome { ended_by, ..cell })
+        });
         let error = match (error, place) {
             (Some(error), Some(place)) if error.line.is_none() => Some(error.at(place)),
             (error, _) => error,
@@ -250,7 +273,17 @@ impl Record {
         status
     }
 
-    /// The part of the result that only a cell has.
+    /// The event in its session that ends it.
+    fn ended_by(&self) -> Option<EndedBy> {
+        match self.end {
+            Some(Reason::RolledBack) => Some(EndedBy::Rollback),
+            Some(Reason::Reset) => Some(EndedBy::Reset),
+            Some(Reason::Closed) => Some(EndedBy::Close),
+            _ => None,
+        }
+    }
+
+    /// The part of the result that only a cell has, without the event that ends it.
     fn outcome(&self, session: SessionState, end: &mut End) -> CellOutcome {
         let mut outcome = CellOutcome::without_value(session);
         if !self.is_asked()
@@ -343,6 +376,30 @@ mod tests {
         assert_eq!(named([caller(), Reason::RolledBack], rolled_back), TERMINATED);
         assert_eq!(named([Reason::RolledBack, caller(), Reason::Closed], rolled_back), TERMINATED);
         assert_eq!(named([Reason::RolledBack], rolled_back), ROLLED_BACK.0);
+    }
+
+    #[test]
+    fn the_event_that_ended_a_cell_is_a_value() {
+        let told = |reason: Option<Reason>, end, state| {
+            let mut record = Record::new(1);
+            if let Some(reason) = reason {
+                record.ask(reason);
+            }
+            record.settle(end, None, Some(state));
+            record.take_result().and_then(|result| result.cell).and_then(|cell| cell.ended_by)
+        };
+        let (kept, rolled_back) = (SessionState::Kept, SessionState::RolledBack);
+        assert_eq!(told(Some(Reason::Reset), End::Asked, kept), Some(EndedBy::Reset));
+        assert_eq!(told(Some(Reason::Closed), End::Asked, rolled_back), Some(EndedBy::Close));
+        assert_eq!(
+            told(Some(Reason::RolledBack), End::Asked, rolled_back),
+            Some(EndedBy::Rollback)
+        );
+        let reset = told(Some(Reason::RolledBack), End::Asked, SessionState::Reset);
+        assert_eq!(reset, Some(EndedBy::Reset));
+        assert_eq!(told(Some(Reason::RolledBack), End::Memory, rolled_back), None);
+        assert_eq!(told(Some(Reason::of_caller(None)), End::Asked, rolled_back), None);
+        assert_eq!(told(None, End::Cell(Box::default()), kept), None);
     }
 
     #[test]

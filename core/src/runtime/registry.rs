@@ -1,16 +1,21 @@
-//! The runs of a runtime: those that have not settled, and how many settled with each status.
+//! The runs of a runtime: those that have not settled, and how many settled with each status; and its open sessions.
 //!
-//! In: runs as they start and settle. Out: their places and counts, and the callbacks that are due when a closed
-//! runtime has no run left. The same for both executors.
+//! In: runs as they start and settle, sessions as they open and close. Out: their places and counts, and the callbacks
+//! that are due when a closed runtime has no run left. The same for both executors.
 
 use std::sync::{
-    Arc,
+    Arc, OnceLock, Weak,
     atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering},
 };
 
 use slab::Slab;
 
-use crate::{binding::handle::RunControl, data::outcome::Status, os::sync::Mutex};
+use super::session::SessionControl;
+use crate::{
+    binding::handle::RunControl,
+    data::outcome::Status,
+    os::{process::Process, sync::Mutex},
+};
 
 /// Why the runs of a runtime that is closed end.
 pub(crate) const CLOSED: &str = "runtime closed";
@@ -20,6 +25,10 @@ pub(crate) type Closer = Box<dyn FnOnce() + Send>;
 
 /// The runs of one runtime, as the runtime sees them.
 pub(crate) trait Runs {
+    /// The process that the runtime was made in. In a child of that process nothing else is called: a lock that was held
+    /// at the fork is held there for ever.
+    fn process(&self) -> Process;
+
     /// Whether new runs are refused.
     fn is_closed(&self) -> bool;
 
@@ -32,26 +41,35 @@ pub(crate) trait Runs {
 
 /// The runs of one runtime.
 pub(crate) struct Registry<R> {
+    process: Process,
     closed: AtomicBool,
     runs: Mutex<Slab<Arc<R>>>,
     live: AtomicUsize,
     settled: [AtomicU64; 5],
     closers: Mutex<Vec<Closer>>,
+    /// The sessions that are open. None is kept alive.
+    sessions: Mutex<Slab<Weak<dyn SessionControl>>>,
 }
 
 impl<R> Default for Registry<R> {
     fn default() -> Self {
         Self {
+            process: Process::current(),
             closed: AtomicBool::new(false),
             runs: Mutex::default(),
             live: AtomicUsize::new(0),
             settled: Default::default(),
             closers: Mutex::default(),
+            sessions: Mutex::default(),
         }
     }
 }
 
 impl<R: RunControl> Runs for Registry<R> {
+    fn process(&self) -> Process {
+        self.process
+    }
+
     fn is_closed(&self) -> bool {
         self.closed.load(Ordering::Acquire)
     }
@@ -73,6 +91,33 @@ impl<R: RunControl> Registry<R> {
     /// The callbacks of those who wait for a closed runtime to end.
     pub(crate) fn take_closers(&self) -> Vec<Closer> {
         std::mem::take(&mut *self.closers.lock())
+    }
+
+    /// Keeps a session that opens, and tells its place before anybody finds it.
+    pub(crate) fn open(&self, session: Weak<dyn SessionControl>, place: &OnceLock<usize>) {
+        let mut sessions = self.sessions.lock();
+        let vacant = sessions.vacant_entry();
+        place.get_or_init(|| vacant.key());
+        vacant.insert(session);
+    }
+
+    /// Forgets a session.
+    pub(crate) fn forget_session(&self, place: usize) {
+        let session = self.sessions.lock().try_remove(place);
+        drop(session);
+    }
+
+    /// How many sessions are open.
+    pub(crate) fn sessions(&self) -> usize {
+        self.sessions.lock().len()
+    }
+
+    /// Closes the sessions that are open.
+    pub(crate) fn close_sessions(&self) {
+        let open: Vec<_> = self.sessions.lock().iter().filter_map(|(_, it)| it.upgrade()).collect();
+        for session in open {
+            session.close(Box::new(|()| {}));
+        }
     }
 
     /// Makes a run and keeps it until it settles.

@@ -8,7 +8,7 @@ use std::{
     sync::{Arc, Weak},
 };
 
-use super::Runtime;
+use super::{Runtime, record::CLOSED};
 use crate::{
     binding::{
         handle::{Recipient, RunControl, RunHandle},
@@ -333,6 +333,11 @@ impl SessionHandle {
 /// The error of requests to a session that was closed.
 pub(crate) fn closed() -> Error {
     Error::new(ErrorKind::Unavailable, "the session is closed")
+}
+
+/// The error of a copy of a session that was closed meanwhile.
+pub(crate) fn closed_meanwhile() -> Error {
+    Error::new(ErrorKind::SessionClosed, CLOSED.1)
 }
 
 /// The error of a copy while so many calls to the host have no answer.

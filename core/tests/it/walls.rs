@@ -42,8 +42,8 @@ const FILES: &[(&str, &[&str])] = &[
             "stats",
             "prepare",
             "record",
-            "registry",
             "session",
+            "registry",
             "sessions",
             "executor",
             "threads",
@@ -52,17 +52,7 @@ const FILES: &[(&str, &[&str])] = &[
     ),
     (
         "runtime/threads",
-        &[
-            "stack",
-            "scheduler",
-            "watchdog",
-            "seams",
-            "homes",
-            "resources",
-            "run",
-            "local_session",
-            "executor",
-        ],
+        &["stack", "scheduler", "watchdog", "seams", "homes", "resources", "run", "executor"],
     ),
     (
         "runtime/processes",

@@ -32,10 +32,12 @@ async def take(stage: Stage, step: dict[str, Json]) -> None:
     match step:
         case {"update": update}:
             update_session(stage, session, update, step.get("misuse"))
+        case {"names": _, "refused": refused}:
+            await check(stage, expect_rejection(session.names(), refused), later)
         case {"names": names}:
             await check(stage, expect_names(session.names(), names), later)
         case {"fork": _, "refused": refused}:
-            await expect_rejection(session.fork(), refused)
+            await check(stage, expect_rejection(session.fork(), refused), later)
         case {"fork": name}:
             copy = session.fork()
             stage.add(name, copy if later else await copy)

@@ -18,14 +18,17 @@ const STEPS = {
     if (misuse === undefined) call();
     else assert.throws(call, ({ name, message }) => (expect({ name, message }, misuse, 'misuse'), true));
   },
-  async names({ names, later }, stage, session) {
-    const check = session.names().then((actual) => assert.equal(mismatch(actual, names, 'names'), undefined));
+  async names({ names, refused, later }, stage, session) {
+    const asked = session.names();
+    const check = refused
+      ? expectRejection(asked, refused)
+      : asked.then((actual) => assert.equal(mismatch(actual, names, 'names'), undefined));
     await finish(stage, check, later);
   },
   async fork({ fork, refused, later }, stage, session) {
     const copy = session.fork();
     if (refused) {
-      await expectRejection(copy, refused);
+      await finish(stage, expectRejection(copy, refused), later);
       return;
     }
     copy.catch(() => {});

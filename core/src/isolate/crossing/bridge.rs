@@ -27,7 +27,7 @@ use crate::{
             is_proxy, sys, undefined,
         },
         extension::{self, functions},
-        session::cell,
+        session::{cell, seating},
         state::State,
         trampoline::{args, enter},
     },
@@ -374,11 +374,19 @@ impl State {
         let number = *numbers.entry(address_of(function)).or_insert(next);
         self.next_number.set(next + u32::from(number == next));
         let mut exported = self.exported.borrow_mut();
+        let cell = self.cell.get();
         let entry = exported.entry(number).or_insert_with(|| {
             let function = self.realm().cx.dup(function);
-            Exported { function, sent: 0, cell: self.cell.get() }
+            Exported { function, sent: 0, cell, others: Vec::new() }
         });
-        entry.sent = entry.sent.saturating_add(1);
+        let before = entry.size_bytes();
+        entry.send(cell, |cell| seating::sender(self, cell));
+        let bytes = entry.size_bytes();
+        drop(exported);
+        if bytes != before {
+            self.let_go(before);
+            self.keep(bytes);
+        }
         number
     }
 
@@ -391,9 +399,14 @@ impl State {
     }
 
     /// A function of the sandbox that the host calls. One that is gone went with a state of the session: the host calls
-    /// none that it has released.
+    /// none that it has released. So did one of a cell that was ended, although a later cell has kept what it is about.
     fn called_function(&self, number: u32) -> Outcome<Local> {
-        let known = self.exported.borrow().get(&number).map(|exported| exported.function.clone());
+        let is_undone =
+            |exported: &Exported| exported.is_undone(|cell| seating::sender(self, cell));
+        let exported = self.exported.borrow();
+        let known = exported.get(&number).filter(|exported| !is_undone(exported));
+        let known = known.map(|exported| exported.function.clone());
+        drop(exported);
         let Some(session) = self.session.as_ref().filter(|_| known.is_none()) else {
             return known.map_or_else(|| self.imported_function(number), Ok);
         };
@@ -493,9 +506,10 @@ impl State {
             entry.sent = entry.sent.saturating_sub(times);
             if entry.sent == 0 {
                 let address = address_of(entry.function.raw());
+                let bytes = EXPORTED_BYTES + entry.size_bytes();
                 self.exported_numbers.borrow_mut().remove(&address);
                 exported.remove(&function);
-                self.let_go(EXPORTED_BYTES);
+                self.let_go(bytes);
             }
         }
     }

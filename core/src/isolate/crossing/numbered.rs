@@ -13,8 +13,19 @@ pub(in crate::isolate) struct Exported {
     pub(super) function: Local,
     /// How often it was sent and not yet released.
     pub(super) sent: u32,
-    /// The number of the cell that sent it first.
+    /// The number of the cell that sent it first, of those that were not undone since.
     pub(in crate::isolate) cell: u32,
+    /// The other cells that have sent it, while that one was in flight.
+    pub(super) others: Vec<u32>,
+}
+
+/// A cell that has sent a function of the sandbox.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::isolate) enum Sender {
+    InFlight,
+    Completed,
+    /// It was undone, and a part of what it did is there.
+    Undone,
 }
 
 /// A promise of the sandbox that has a number for the host, until the host is notified of its outcome.
@@ -31,12 +42,43 @@ impl Exported {
 
     /// Whether an image of both would be the same.
     pub(in crate::isolate) fn is_same(&self, other: &Self) -> bool {
-        self.function.is_same(&other.function) && (self.sent, self.cell) == (other.sent, other.cell)
+        self.function.is_same(&other.function)
+            && (self.sent, self.cell) == (other.sent, other.cell)
+            && self.others == other.others
+    }
+
+    /// The bytes that it takes beside its own size.
+    pub(in crate::isolate) fn size_bytes(&self) -> usize {
+        size_of_val(self.others.as_slice())
     }
 
     /// As [`Local::image`].
     pub(in crate::isolate) fn image(&self) -> Self {
-        Self { function: self.function.image(), sent: self.sent, cell: self.cell }
+        let Self { function, sent, cell, others } = self;
+        Self { function: function.image(), sent: *sent, cell: *cell, others: others.clone() }
+    }
+
+    /// A cell has sent it. One that has completed is enough: nothing undoes that.
+    pub(super) fn send(&mut self, cell: u32, sender: impl Fn(u32) -> Sender) {
+        self.sent = self.sent.saturating_add(1);
+        if self.senders().any(|other| other == cell || sender(other) == Sender::Completed) {
+            return;
+        }
+        self.others.retain(|other| sender(*other) != Sender::Undone);
+        if sender(self.cell) == Sender::Undone {
+            self.cell = cell;
+        } else {
+            self.others.push(cell);
+        }
+    }
+
+    /// Whether all cells that have sent it were undone.
+    pub(super) fn is_undone(&self, sender: impl Fn(u32) -> Sender) -> bool {
+        self.senders().all(|cell| sender(cell) == Sender::Undone)
+    }
+
+    fn senders(&self) -> impl Iterator<Item = u32> {
+        std::iter::once(self.cell).chain(self.others.iter().copied())
     }
 }
 
@@ -117,7 +159,7 @@ impl HostCall {
     }
 }
 
-portable!(struct Exported { function, sent, cell });
+portable!(struct Exported { function, sent, cell, others });
 portable!(struct ExportedPromise { promise, watched });
 portable!(struct HostPromise { promise, settle, charged, call, cell, is_json });
 portable!(struct HostCall { function, callers, made });

@@ -49,6 +49,10 @@ impl Entry for Exported {
     fn is(&self, other: &Self) -> bool {
         self.is_same(other)
     }
+
+    fn more_bytes(&self) -> usize {
+        self.size_bytes()
+    }
 }
 
 impl Entry for ExportedPromise {

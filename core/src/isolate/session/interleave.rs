@@ -110,6 +110,11 @@ impl Flights {
         others.map(|(_, flight)| flight.loose_bytes).sum()
     }
 
+    /// Whether there is no more than one.
+    pub(super) fn has_one(&self) -> bool {
+        self.cells.len() <= 1
+    }
+
     /// A cell has completed, and the session has its point.
     pub(super) fn complete(&mut self, number: u32, wanted: Option<u32>, first_cell: u32) {
         self.cells.remove(&number);

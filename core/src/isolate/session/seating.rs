@@ -8,10 +8,11 @@
 
 #![expect(unsafe_code, reason = "the engine calls this function with raw pointers")]
 
-use std::{ffi::c_void, ptr};
+use std::{collections::HashSet, ffi::c_void, ptr};
 
 use super::seats::{Seat, Seats};
 use crate::isolate::{
+    crossing::numbered::Sender,
     engine::{Cx, Raw, jobs, sys},
     state::State,
 };
@@ -28,6 +29,18 @@ pub(in crate::isolate) fn is_anothers_turn(state: &State) -> bool {
     match state.next_cell(seats) {
         Some(next) => next != number && seats.waiting.borrow().contains_key(&next),
         None => false,
+    }
+}
+
+/// What has become of a cell that has sent a function to the host.
+pub(in crate::isolate) fn sender(state: &State, cell: u32) -> Sender {
+    let Some(seats) = state.seats() else { return Sender::Completed };
+    if seats.is_undone(cell) {
+        Sender::Undone
+    } else if cell == state.cell.get() || seats.waiting.borrow().contains_key(&cell) {
+        Sender::InFlight
+    } else {
+        Sender::Completed
     }
 }
 
@@ -92,10 +105,15 @@ impl State {
         self.passing.set(seat.passing);
     }
 
-    /// Knows the same cells as undone as the session that this is a copy of.
-    pub(super) fn take_undone(&self, other: &Self) {
-        if let (Some(own), Some(theirs)) = (self.seats(), other.seats()) {
-            own.undone.borrow_mut().extend(theirs.undone.borrow().iter());
+    /// The cells that were undone, though the heap has things of theirs.
+    pub(super) fn undone(&self) -> HashSet<u32> {
+        self.seats().map(|seats| seats.undone.borrow().clone()).unwrap_or_default()
+    }
+
+    /// Knows these cells as undone, as the session does that this is a copy of.
+    pub(super) fn know_undone(&self, undone: HashSet<u32>) {
+        if let Some(seats) = self.seats() {
+            seats.undone.replace(undone);
         }
     }
 

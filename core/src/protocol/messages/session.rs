@@ -12,13 +12,13 @@ use super::{
 use crate::{
     data::{
         cell::{Name, NameKind, SessionState, ValueFrom},
-        source::{Language, SourceText},
+        source::Language,
         text::{MESSAGE_LIMIT, bounded},
     },
-    isolate::CellEnd,
+    isolate::{CellEnd, session::Work},
     modules::session_request::{SessionRequest, UpdateRequest},
     protocol::frame::{Fields, Frame, Unreadable},
-    value::{Kinds, Purpose, Value},
+    value::{Kinds, Purpose},
 };
 
 /// A session as its worker receives it.
@@ -66,24 +66,27 @@ pub(crate) struct Cell {
 /// The work of a cell.
 #[derive(Debug)]
 pub(crate) enum CellWork {
-    Source {
-        source: SourceText,
-        filename: String,
-        language: Language,
-    },
-    Call {
-        name: String,
-        args: Value,
-    },
-    Held {
-        function: u32,
-        args: Value,
-        call: u32,
-    },
+    New(Work),
     /// A call that the worker has received and that no other cell was handed.
     Left {
         call: u32,
     },
+}
+
+impl From<Work> for CellWork {
+    fn from(work: Work) -> Self {
+        Self::New(work)
+    }
+}
+
+impl CellWork {
+    /// The length of its source.
+    pub(crate) fn source_bytes(&self) -> usize {
+        match self {
+            Self::New(Work::Source { source, .. }) => source.text.len(),
+            _ => 0,
+        }
+    }
 }
 
 const SOURCE: u8 = 0;
@@ -184,11 +187,11 @@ pub(super) fn read_update(fields: &mut Fields) -> Result<UpdateRequest, Unreadab
 pub(super) fn write_cell(frame: Frame, cell: Cell) -> Frame {
     let frame = frame.u32(cell.number).u8(u8::from(cell.report)).u8(cell.validated_kinds.bits());
     match cell.work {
-        CellWork::Source { source, filename, language } => {
+        CellWork::New(Work::Source { source, filename, language }) => {
             write_source(write_language(frame.u8(SOURCE).text(&filename), language), &source)
         }
-        CellWork::Call { name, args } => frame.u8(CALL).text(&name).value(args),
-        CellWork::Held { function, args, call } => {
+        CellWork::New(Work::Call { name, args }) => frame.u8(CALL).text(&name).value(args),
+        CellWork::New(Work::Held { function, args, call }) => {
             frame.u8(HELD).u32(function).u32(call).value(args)
         }
         CellWork::Left { call } => frame.u8(LEFT).u32(call),
@@ -202,12 +205,12 @@ pub(super) fn read_cell(fields: &mut Fields) -> Result<Cell, Unreadable> {
     let work = match fields.u8()? {
         SOURCE => {
             let (filename, language) = (fields.text()?, read_language(fields)?);
-            CellWork::Source { source: read_source(fields)?, filename, language }
+            Work::Source { source: read_source(fields)?, filename, language }.into()
         }
-        CALL => CellWork::Call { name: fields.text()?, args: fields.value()? },
+        CALL => Work::Call { name: fields.text()?, args: fields.value()? }.into(),
         HELD => {
             let (function, call) = (fields.u32()?, fields.u32()?);
-            CellWork::Held { function, args: fields.value()?, call }
+            Work::Held { function, args: fields.value()?, call }.into()
         }
         LEFT => CellWork::Left { call: fields.u32()? },
         _ => return Err(Unreadable::Broken),
@@ -344,7 +347,7 @@ mod tests {
     use crate::{
         isolate::End,
         protocol::messages::{CellEnded, ToWorker, WorkersEnd},
-        value::Writer,
+        value::{Value, Writer},
     };
 
     const MOST_BYTES: usize = 1 << 20;
@@ -417,13 +420,13 @@ mod tests {
     fn updates_and_cells_arrive() {
         arrives(|| ToWorker::Update(Box::new(update())));
         let works: [fn() -> CellWork; 4] = [
-            || CellWork::Source {
-                source: "x + 1".to_owned().into(),
-                filename: "<cell 3>".to_owned(),
-                language: Language::TypeScript,
+            || {
+                let filename = "<cell 3>".to_owned();
+                let source = "x + 1".to_owned().into();
+                Work::Source { source, filename, language: Language::TypeScript }.into()
             },
-            || CellWork::Call { name: "f".to_owned(), args: message("a") },
-            || CellWork::Held { function: 1, args: message("b"), call: 2 },
+            || Work::Call { name: "f".to_owned(), args: message("a") }.into(),
+            || Work::Held { function: 1, args: message("b"), call: 2 }.into(),
             || CellWork::Left { call: 9 },
         ];
         for work in works {

@@ -4,7 +4,7 @@ use std::{io, sync::Arc};
 
 use super::{
     driver,
-    run::{Run, Session, Start},
+    run::{Run, Session, Start, WorkerPlace},
     workers::Workers,
 };
 use crate::{
@@ -14,8 +14,8 @@ use crate::{
         native::NativeHost,
     },
     error::{Error, ErrorKind},
+    isolate::session::SessionIsolate,
     modules::{request::Request, session_request::SessionRequest},
-    os::process::Process,
     protocol::readiness::Readiness,
     runtime::{
         executor::Executor,
@@ -46,10 +46,6 @@ impl Processes {
 }
 
 impl Executor for Processes {
-    fn process(&self) -> Process {
-        self.0.process()
-    }
-
     fn runs(&self) -> &dyn Runs {
         self.0.registry()
     }
@@ -74,11 +70,15 @@ impl Executor for Processes {
         request: SessionRequest,
         host: Arc<dyn Host>,
     ) -> Result<Arc<dyn SessionControl>, Error> {
-        Ok(Session::open(Arc::clone(&self.0), request, host)?)
+        if request.interleave && !SessionIsolate::is_available(true) {
+            let message = "this build of the engine has no cells that interleave";
+            return Err(Error::new(ErrorKind::Unavailable, message));
+        }
+        Ok(Session::open(WorkerPlace::new(Arc::clone(&self.0)), request, host))
     }
 
     fn close(&self) {
-        self.0.close_sessions();
+        self.0.registry().close_sessions();
         self.0.close();
     }
 
@@ -91,7 +91,7 @@ impl Drop for Processes {
     fn drop(&mut self) {
         if self.0.is_here() {
             self.0.registry().close(Box::new(|| {}));
-            self.0.close_sessions();
+            self.0.registry().close_sessions();
             self.0.close();
         }
     }

@@ -2,9 +2,9 @@
 //!
 //! `workers` gives runs to workers, and `workers/sizing` decides how many there are. `run` is one run, from its call to
 //! its end; `run/incoming` takes the frames of its worker, `ledger` counts the memory that these make the host hold,
-//! `dealings` are all accounts with a worker, and `lost` has the reasons why a run has no worker. `run/session`
-//! has the cells of a session, which are runs, take turns, `run/session_worker` is the worker that they share, and
-//! `calls` are the host's calls of what they gave it. `worker_socket` is the host's end of a worker's socket,
+//! `dealings` are all accounts with a worker, and `lost` has the reasons why a run has no worker. The cells of a session
+//! are runs: `run/place` gives them the session's worker, which is `run/session_worker`, and `run/turns` has the turns of
+//! those that interleave. `worker_socket` is the host's end of a worker's socket,
 //! `connection` reads from it, and `large_frames` takes large frames on another thread. `driver` is the thread that
 //! waits for all of them, unless a thread of the host does (`host_polling`); `timer` has its timers. `zygote` starts
 //! the processes; `executor` is all of that as the runtime sees it. The other side is `worker/`; both speak

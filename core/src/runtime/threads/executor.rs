@@ -3,9 +3,8 @@
 use std::sync::Arc;
 
 use super::{
-    local_session::Session,
     resources::Resources,
-    run::{Run, Start},
+    run::{Run, Session, Start, ThreadPlace},
     scheduler::SchedulerStats,
 };
 use crate::{
@@ -14,9 +13,9 @@ use crate::{
         host::Host,
         native::NativeHost,
     },
-    error::Error,
+    error::{Error, ErrorKind},
+    isolate::session::SessionIsolate,
     modules::{request::Request, session_request::SessionRequest},
-    os::process::Process,
     runtime::{
         executor::Executor, options::RuntimeSettings, registry::Runs, session::SessionControl,
         stats::Stats,
@@ -33,10 +32,6 @@ impl Threads {
 }
 
 impl Executor for Threads {
-    fn process(&self) -> Process {
-        self.0.process
-    }
-
     fn runs(&self) -> &dyn Runs {
         &self.0.registry
     }
@@ -63,11 +58,15 @@ impl Executor for Threads {
         request: SessionRequest,
         host: Arc<dyn Host>,
     ) -> Result<Arc<dyn SessionControl>, Error> {
-        Ok(Session::open(Arc::clone(&self.0), request, host)?)
+        if !SessionIsolate::is_available(request.interleave) {
+            let message = "this build of the engine has no sessions";
+            return Err(Error::new(ErrorKind::Unavailable, message));
+        }
+        Ok(Session::open(ThreadPlace::new(Arc::clone(&self.0)), request, host))
     }
 
     fn close(&self) {
-        self.0.close_sessions();
+        self.0.registry.close_sessions();
         self.0.close_when_idle();
     }
 
@@ -81,7 +80,7 @@ impl Executor for Threads {
             ready_isolates: pool.stats().ready,
             threads,
             stuck_threads: stuck,
-            sessions: self.0.sessions.lock().len(),
+            sessions: registry.sessions(),
             compile_cache_bytes: cache.held_bytes(),
             uncached_modules: cache.too_large(),
             ..Stats::default()

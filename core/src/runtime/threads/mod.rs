@@ -1,13 +1,13 @@
 //! The executor on threads of this process.
 //!
-//! `run` is one run, from its call to settlement; `local_session` has the cells of a session, which are runs, take turns; `homes` has the memory in which sessions take turns; `scheduler` decides which run computes on which thread, `watchdog`
-//! ends runs that nobody else can end, and `stack` gives each thread a stack of the size that the engine needs. `seams`
-//! are the places where tests make a run panic. `resources` has everything that the runs of an executor share, and
-//! `executor` is all of that as the runtime sees it.
+//! `run` is one run, from its call to settlement; the cells of sessions are runs, and `run/place` has the isolate of a
+//! session. `homes` has the memory in which sessions take turns; `scheduler` decides which run computes on which thread,
+//! `watchdog` ends runs that nobody else can end, and `stack` gives each thread a stack of the size that the engine needs.
+//! `seams` are the places where tests make a run panic. `resources` has everything that the runs of an executor share,
+//! and `executor` is all of that as the runtime sees it.
 
 mod executor;
 pub(crate) mod homes;
-mod local_session;
 pub(crate) mod resources;
 pub(crate) mod run;
 pub(crate) mod scheduler;

@@ -5,8 +5,6 @@ use std::{
     time::Duration,
 };
 
-use slab::Slab;
-
 use super::{
     homes::{Guest, Homes},
     scheduler::{self, Job, Scheduler},
@@ -17,8 +15,10 @@ use crate::{
     error::{Error, ErrorKind},
     isolate::{Pool, PoolOptions, Realm},
     modules::cache::Cache,
-    os::{process::Process, sync::Mutex},
-    runtime::{options::RuntimeSettings, registry::Registry, session::SessionControl},
+    runtime::{
+        options::RuntimeSettings,
+        registry::{Registry, Runs},
+    },
 };
 
 /// The most slots at once. Parked runs beyond them use plain isolates, which hold less.
@@ -32,9 +32,6 @@ const RUNS_PER_SLOT: u32 = 10_000;
 
 /// The resources of runs, and the threads that compute them.
 pub(crate) struct Resources<R: Guest> {
-    /// The process of its threads. In a child of that process nothing here is touched, nor freed: a lock that a thread
-    /// held at the fork is held there for ever.
-    pub(crate) process: Process,
     pub(crate) scheduler: Scheduler<R>,
     pub(crate) watchdog: Watchdog<R>,
     pub(crate) pool: Pool<Realm>,
@@ -46,8 +43,6 @@ pub(crate) struct Resources<R: Guest> {
     pub(crate) registry: Registry<R>,
     /// The homes of sessions.
     pub(crate) homes: Arc<Homes<R>>,
-    /// The sessions that are open.
-    pub(crate) sessions: Mutex<Slab<Weak<dyn SessionControl>>>,
 }
 
 impl<R: RunControl + Job + Watched + Guest> Resources<R> {
@@ -60,7 +55,6 @@ impl<R: RunControl + Job + Watched + Guest> Resources<R> {
             runs_per_slot: RUNS_PER_SLOT,
         };
         Arc::new_cyclic(|owner: &Weak<Self>| Self {
-            process: Process::current(),
             scheduler: Scheduler::new(settings.max_concurrent_runs, owner.clone()),
             watchdog: Watchdog::new(owner.clone()),
             pool: Pool::new(Realm::build, options).with_extended(Realm::build_extended),
@@ -70,14 +64,13 @@ impl<R: RunControl + Job + Watched + Guest> Resources<R> {
             max_stuck_threads: settings.max_stuck_threads,
             registry: Registry::default(),
             homes: Arc::default(),
-            sessions: Mutex::default(),
         })
     }
 
     /// Whether this is the process that they were made in. In a forked child no lock of them may be waited for, because
     /// its holder is not there.
     pub(crate) fn is_here(&self) -> bool {
-        self.process.is_current()
+        self.registry.process().is_current()
     }
 
     /// Makes sure that runs find the threads that they need.
@@ -90,14 +83,6 @@ impl<R: RunControl + Job + Watched + Guest> Resources<R> {
         }
         let message = "the system has no thread left for the runtime";
         Err(Error::new(ErrorKind::Unavailable, message))
-    }
-
-    /// Closes the sessions that are open.
-    pub(crate) fn close_sessions(&self) {
-        let open: Vec<_> = self.sessions.lock().iter().filter_map(|(_, it)| it.upgrade()).collect();
-        for session in open {
-            session.close(Box::new(|()| {}));
-        }
     }
 
     /// Frees everything and calls the closers, if it is closed and no thread has a run any more.

@@ -249,19 +249,15 @@ impl Session {
 
     /// The work for the isolate; `None` if the worker has no such call, about which the host cannot be mistaken.
     fn work(&mut self, work: CellWork) -> Option<Work> {
-        Some(match work {
-            CellWork::Source { source, filename, language } => {
-                Work::Source { source, filename, language }
-            }
-            CellWork::Call { name, args } => Work::Call { name, args },
-            CellWork::Held { function, args, call } => Work::Held { function, args, call },
+        match work {
+            CellWork::New(work) => Some(work),
             CellWork::Left { call } => match self.left(call)? {
                 Inbound::FunctionCall { function, args, call } => {
-                    Work::Held { function, args, call }
+                    Some(Work::Held { function, args, call })
                 }
-                _ => return None,
+                _ => None,
             },
-        })
+        }
     }
 
     /// Takes a call that came too late for its cell.

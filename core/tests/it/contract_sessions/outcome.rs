@@ -87,7 +87,7 @@ pub(crate) fn misuse(expected: &Json, error: &Error) -> Result<(), String> {
         ErrorKind::Type => "TypeError",
         ErrorKind::Range => "RangeError",
         ErrorKind::Serialization => "SerializationError",
-        _ => "Error",
+        kind => kind.name().unwrap_or("Error"),
     };
     let expected = expected.as_object().ok_or("the misuse is no object")?;
     let got = [("name", Some(Js::text(name))), ("message", Some(Js::text(error.message())))];

@@ -21,6 +21,7 @@ use super::{
 /// A check that waits for the end of the case.
 pub(crate) enum Later {
     Names { question: u32, expected: Json },
+    Refused { question: u32, expected: Json },
     Kept { promise: u32, step: Json },
 }
 
@@ -33,7 +34,11 @@ pub(crate) fn take(stage: &mut Stage, names: &mut Names, step: &Json) -> Result<
         "names" => {
             let (question, done) = stage.question();
             stage.sessions[session].handle.names(move |names| done(Answer::Names(names)));
-            later(stage, names, step, Later::Names { question, expected: said.clone() })
+            let check = match step.get("refused") {
+                Some(expected) => Later::Refused { question, expected: expected.clone() },
+                None => Later::Names { question, expected: said.clone() },
+            };
+            later(stage, names, step, check)
         }
         "fork" => fork(stage, names, session, step),
         "reset" => {
@@ -86,6 +91,12 @@ pub(crate) fn finish(stage: &mut Stage, check: Later) -> Result<(), String> {
             Answer::Names(Ok(names)) => outcome::names(&expected, &names),
             Answer::Names(Err(error)) => Err(format!("no names: {error}")),
             _ => unreachable!("the question was for names"),
+        },
+        Later::Refused { question, expected } => match stage.answer_to(question, "the refusal")? {
+            Answer::Names(Err(error)) | Answer::Forked(Err(error)) => {
+                outcome::misuse(&expected, &error)
+            }
+            _ => Err(format!("expected a rejection with {expected}")),
         },
         Later::Kept { promise, step } => {
             let outcome = stage.wait("the outcome of the function", |stage| {
@@ -162,10 +173,7 @@ fn fork(
     let (question, done) = stage.question();
     stage.sessions[session].handle.fork(line, move |copy| done(Answer::Forked(copy)));
     if let Some(expected) = step.get("refused") {
-        return match forked(stage, session, question)? {
-            Ok(_) => Err("the session was copied".to_owned()),
-            Err(error) => outcome::misuse(expected, &error),
-        };
+        return later(stage, names, step, Later::Refused { question, expected: expected.clone() });
     }
     let name = step["fork"].as_str().expect("a name");
     names.forks.insert(name.to_owned(), (session, question));

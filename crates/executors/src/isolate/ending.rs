@@ -123,7 +123,8 @@ mod tests {
             message: message.to_owned(),
             ..ExecutionError::default()
         };
-        let cell = CellOutcome { session, text: None, uncloned: None, value_from: None };
+        let cell =
+            CellOutcome { session, ended_by: None, text: None, uncloned: None, value_from: None };
         ExecutionResult {
             status,
             result: None,

@@ -4,7 +4,7 @@
 //! they have it.
 
 use super::{
-    Limits, SessionIsolate,
+    Flights, Limits, SessionIsolate,
     image::{self, Image},
 };
 use crate::{
@@ -79,6 +79,15 @@ impl SessionIsolate {
         self.leave_seat();
         self.present = Progress::Untouched;
         true
+    }
+
+    /// Notes that the session has what the host gave and its checkpoint does not: a cell was loaded that did not begin.
+    /// Cells in flight may still go back to that checkpoint.
+    pub(in crate::isolate::session) fn note_loaded(&mut self) {
+        let is_alone = self.flights.as_ref().is_none_or(Flights::has_one);
+        if is_alone && matches!(self.before, Before::Checkpoint(_)) {
+            self.before = Before::Due;
+        }
     }
 
     /// Takes the checkpoint of a cell that was kept, if it is due: after its result has gone to the host, and before

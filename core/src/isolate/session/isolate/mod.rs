@@ -251,6 +251,7 @@ impl SessionIsolate {
             // No code ran. Without the engine the state is lost all the same.
             if self.present == Progress::Running {
                 self.present = Progress::Untouched;
+                self.note_loaded();
             }
             self.handed = inbox;
             return turn;
@@ -382,7 +383,7 @@ impl SessionIsolate {
             let numbers = self.numbers.of(state);
             let copy = new_state(&occupied, program, numbers, self.flights.is_some());
             Image::of(state)?.put_back(&copy);
-            copy.take_undone(state);
+            copy.know_undone(state.undone());
             (self.tenant.fork(&snapshot), copy)
         };
         Some(self.forked(tenant, Some(copy), self.before.copy()))

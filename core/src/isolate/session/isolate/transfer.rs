@@ -41,6 +41,7 @@ impl SessionIsolate {
         };
         snapshot.write(out);
         Image::of(state)?.write(out);
+        state.undone().write(out);
         is_kept.write(out);
         Some(())
     }
@@ -67,9 +68,11 @@ impl SessionIsolate {
         let mut session = if has_state {
             let (tenant, snapshot) = Tenant::read(&home, input)?;
             let image = Image::read(input)?;
+            let undone = Portable::read(input)?;
             let is_kept = bool::read(input)?;
             let state = new_state(&tenant.occupy(), program.clone(), numbers, interleaves);
             image.put_back(&state);
+            state.know_undone(undone);
             let mut session = Self::new(tenant, program, limits, interleaves);
             session.state = Some(state);
             let kept = || Before::Checkpoint(Box::new((snapshot, image)));

@@ -48,6 +48,8 @@ pub(super) struct Host {
 
 #[derive(Default)]
 struct Seen {
+    /// Whether cells are asked to end before their first instruction.
+    ends_early: bool,
     logs: Vec<String>,
     started: Vec<u32>,
     exported: Option<u32>,
@@ -109,6 +111,10 @@ impl Embedder for Host {
     fn promise_settled(&self, _promise: u32, _completion: Completion) {}
 
     fn poll(&self, _now: Instant) {}
+
+    fn begins(&self, _can_undo: bool) -> bool {
+        !self.seen.lock().ends_early
+    }
 }
 
 /// The outcome of a cell.
@@ -367,6 +373,14 @@ impl Cells {
         let (work, seat) = (self.work(text), self.seat());
         seat.termination.raise();
         self.settle(work, &seat)
+    }
+
+    /// Runs a cell that is ended when it has been loaded.
+    pub(super) fn run_ended_when_loaded(&mut self, text: &str) -> Settled {
+        self.host.seen.lock().ends_early = true;
+        let settled = self.run(text);
+        self.host.seen.lock().ends_early = false;
+        settled
     }
 
     /// The text of a cell's value.

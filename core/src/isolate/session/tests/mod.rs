@@ -300,6 +300,21 @@ fn a_cell_that_is_ended_early_leaves_a_session_that_answers() {
 }
 
 #[test]
+fn a_cell_that_is_ended_when_it_has_been_loaded_leaves_a_session_that_is_copied_as_it_is() {
+    let mut cells = Cells::with(host::request(&[("one", 1)], &[]));
+    cells.text("let n = one");
+    cells.isolate.update(host::globals(&[("two", 2)]));
+    let ended = cells.run_ended_when_loaded("n = 5");
+    assert_eq!((ended.status(), ended.state), ("ended", SessionState::Kept));
+    let mut fork = cells.fork();
+    texts(&mut fork, &[("n + two", "3"), ("n + one + two", "4")]);
+    let ended = fork.run_ended("n = 6; for (;;);");
+    assert_eq!(ended.state, SessionState::RolledBack);
+    texts(&mut fork, &[("n + two", "3")]);
+    texts(&mut cells, &[("n + two", "3")]);
+}
+
+#[test]
 fn names_are_listed_without_running_code() {
     let mut cells = Cells::with(host::request(
         &[],

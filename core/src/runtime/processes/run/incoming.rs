@@ -5,13 +5,16 @@
 
 use std::sync::Arc;
 
-use super::{Phase, Run, Shared, cell::Place};
+use super::{Phase, Run, Shared};
 use crate::{
     binding::{
         handle::RunControl,
         host::{ASYNC_FUNCTION, Completion, HostCall, REPORT_SINK},
     },
-    data::outcome::{ExecutionError, ExecutionLog},
+    data::{
+        cell::SessionState,
+        outcome::{ExecutionError, ExecutionLog},
+    },
     isolate::{End, without_place},
     protocol::{
         frame::{Frame, Unreadable},
@@ -20,6 +23,7 @@ use crate::{
     runtime::{
         processes::{ledger::Overdrawn, worker_socket::FrameSink},
         record::Reason,
+        sessions::{Effect, SessionRun},
     },
     value::{Kinds, Value},
 };
@@ -271,7 +275,7 @@ impl Run {
             log.args = Value::serialize(&["[a log that this host cannot hold]"])
                 .map_err(|_| Unreadable::Broken)?;
         }
-        let is_kept = self.cell.as_ref().is_none_or(|part| part.session.keeps_logs());
+        let is_kept = self.cell.as_ref().is_none_or(|part| part.session.request.keeps_logs);
         if is_kept {
             self.check_kept(&log.args)?;
         }
@@ -300,7 +304,7 @@ impl Run {
             _ => {}
         }
         let end = self.judge(end);
-        self.settle(end, peak_bytes.map(|bytes| bytes.min(MOST_BYTES_TOLD)), Place::Untouched);
+        self.settle(end, peak_bytes.map(|bytes| bytes.min(MOST_BYTES_TOLD)), Effect::Untouched);
         Ok(())
     }
 
@@ -313,8 +317,10 @@ impl Run {
                 End::Asked
             }
             WorkersEnd::Undone => {
-                let reason = self.reason_of_undone();
-                self.shared.lock().record.ask(reason);
+                if let Some(part) = &self.cell {
+                    let reason = part.session.reason_of_undone(SessionState::RolledBack);
+                    self.shared.lock().record.ask(reason);
+                }
                 End::Asked
             }
             WorkersEnd::Stalled(error) => {

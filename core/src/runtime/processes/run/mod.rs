@@ -6,17 +6,16 @@
 //! runs, if it is given any.
 //!
 //! Everything is behind one lock, which is never held while the host is called. The cells of sessions are runs too:
-//! `cell` has the steps in which they differ.
+//! `cell` has the steps in which they differ, and `place` the worker of their session.
 
-pub(crate) mod cell;
+mod cell;
 mod incoming;
-mod interleave;
-mod session;
+mod place;
 mod session_worker;
+mod turns;
 
 use std::{
     fmt,
-    panic::{AssertUnwindSafe, catch_unwind},
     sync::{
         Arc, Weak,
         atomic::{AtomicBool, Ordering},
@@ -26,8 +25,8 @@ use std::{
 
 use isolane_confine::Ended;
 
-use self::cell::{InSession, Place};
-pub(crate) use self::session::Session;
+use self::place::InSession;
+pub(crate) use self::place::{Session, WorkerPlace};
 use super::{
     dealings::Dealings,
     lost::Lost,
@@ -54,7 +53,7 @@ use crate::{
     },
     runtime::{
         record::{Reason, Record},
-        sessions::Kind,
+        sessions::{Effect, Kind, Over, SessionRun},
     },
     value::{Charge, InFlight, Kinds, Value},
 };
@@ -84,7 +83,7 @@ pub(crate) struct Run {
     host: Arc<dyn Host>,
     memory_limit: usize,
     report: bool,
-    /// The wall time after which it is ended, from its worker's first turn, unless it is a cell.
+    /// The wall time after which it is ended, from its worker's first turn.
     timeout: Option<Duration>,
     validated_kinds: Kinds,
     /// Messages that the host has not taken yet.
@@ -100,10 +99,7 @@ pub(crate) struct Run {
 pub(crate) enum Work {
     Program(Box<Request>),
     Cell(Box<Cell>),
-    /// The question for the names that cells have declared.
-    Names,
-    /// The question for a copy of the session.
-    Copy,
+    Question,
 }
 
 /// A new run.
@@ -265,7 +261,7 @@ impl Run {
         shared.record.ask(reason);
         let Some(link) = shared.link.clone() else {
             drop(shared);
-            self.settle(End::Asked, None, Place::Untouched);
+            self.settle(End::Asked, None, Effect::Untouched);
             return;
         };
         if self.cell.is_some() {
@@ -277,16 +273,16 @@ impl Run {
         }
         drop(shared);
         let grace = self.cell.as_ref().map_or(GRACE, |part| {
-            part.session.grace() + GRACE_OF_BYTE.saturating_mul(part.source_bytes)
+            part.session.grace() + GRACE_OF_BYTE.saturating_mul(part.own.source_bytes)
         });
         self.workers.watch_ending(self, grace);
     }
 
-    /// Settles the run. Only the first call does, and gets the worker that the run had. `place`: of its session, if it
+    /// Settles the run. Only the first call does, and gets the worker that the run had. `effect`: on its session, if it
     /// has one.
-    fn settle(&self, end: End, peak_bytes: Option<u64>, place: Place) -> Option<u32> {
+    fn settle(&self, end: End, peak_bytes: Option<u64>, effect: Effect) -> Option<u32> {
         if let Some(part) = &self.cell
-            && place.state() != SessionState::Kept
+            && effect.state() != SessionState::Kept
             && !self.is_settled()
         {
             part.undo_native();
@@ -295,7 +291,10 @@ impl Run {
         if self.is_settled() {
             return None;
         }
-        let state = self.cell.as_ref().map(|_| place.state());
+        let state = self.cell.as_ref().map(|part| match effect {
+            Effect::Untouched => shared.record.state_of_unbegun(part.has_turn()),
+            effect => effect.state(),
+        });
         // The worker does not know what the host holds for the run. The cells of a session share that.
         let held_bytes = state.map_or(self.in_flight.most_bytes() as u64, |_| 0);
         let peak_bytes = peak_bytes.map(|bytes| bytes.max(held_bytes));
@@ -318,20 +317,9 @@ impl Run {
         let kind = self.kind();
         let counted = kind.is_none_or(Kind::is_cell);
         self.workers.settle(self.place, counted.then_some(status));
-        // This thread is not the host's, so a panic of the host must not reach it.
-        drop(catch_unwind(AssertUnwindSafe(|| {
-            if let Some(state) = state.filter(|_| counted) {
-                self.host.concluded(state);
-            }
-            if kind.is_none_or(|kind| kind == Kind::Cell) {
-                self.host.settled();
-            }
-        })));
+        self.tell_settled(&*self.host, state.unwrap_or(SessionState::Kept));
         if let Some(part) = &self.cell {
-            if let Some((_, message)) = &error {
-                self.answer_not(message);
-            }
-            part.session.leave(self, place, error, late);
+            part.session.leave(self, Over { late, ..Over::of(effect, error) });
         }
         worker
     }
@@ -404,7 +392,7 @@ impl Job for Run {
 
     fn give_up(&self) -> Option<u32> {
         self.note_lost(&Lost::Ended(Ended::Killed));
-        self.settle(End::Asked, None, Place::Lost(SessionState::Reset))
+        self.settle(End::Asked, None, Effect::Lost(SessionState::Reset))
     }
 
     fn end_overdue(self: &Arc<Self>) {
@@ -414,7 +402,7 @@ impl Job for Run {
     }
 
     fn waits_in_session(&self) -> bool {
-        self.cell.as_ref().is_some_and(|part| part.waits() && self.running())
+        self.cell.as_ref().is_some_and(|part| !part.has_turn() && self.running())
     }
 
     fn needs_new_worker(&self) -> bool {
@@ -458,11 +446,11 @@ impl FrameSink for Run {
                 End::Failed(Status::Error, Box::new(error))
             }
         };
-        self.settle(end, None, Place::Lost(SessionState::Reset))
+        self.settle(end, None, Effect::Lost(SessionState::Reset))
     }
 
     fn break_down(&self) {
-        self.settle(End::Broken, None, Place::Lost(SessionState::Reset));
+        self.settle(End::Broken, None, Effect::Lost(SessionState::Reset));
     }
 }
 

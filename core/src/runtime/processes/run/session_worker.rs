@@ -12,7 +12,7 @@ use std::{
     time::Instant,
 };
 
-use super::{Run, most_bytes, session::Session};
+use super::{Run, most_bytes, place::Session};
 use crate::{
     os::sync::Mutex,
     protocol::{
@@ -95,11 +95,6 @@ impl SessionWorker {
         self.current.lock().take()
     }
 
-    /// Takes the run from it that is over. Frames of its next run may wait no longer for its turn.
-    pub(crate) fn end_current(&self) {
-        drop(self.take_current());
-    }
-
     /// Has its run checked from time to time.
     pub(crate) fn watch(self: &Arc<Self>, now: Instant) {
         if let Some(at) = self.check_run(now) {
@@ -110,7 +105,7 @@ impl SessionWorker {
     /// The session has no use for it any more, and it is gone or being killed.
     pub(crate) fn give_up(&self) {
         self.dismissed.store(true, Ordering::Release);
-        self.end_current();
+        drop(self.take_current());
     }
 
     /// Ends it.
@@ -155,14 +150,14 @@ impl Check for SessionWorker {
 impl FrameSink for SessionWorker {
     fn most_bytes(&self) -> usize {
         let run = self.current.lock().clone();
-        if run.is_some_and(|run| run.asks_for_copy()) {
+        if run.and_then(|run| Some(run.cell.as_ref()?.asks_for_copy())) == Some(true) {
             return most_state_bytes(self.memory_limit);
         }
         most_bytes(self.memory_limit)
     }
 
     fn receive(self: Arc<Self>, frame: Frame) -> Result<bool, Unreadable> {
-        let session = self.session.upgrade().filter(|session| session.interleaves());
+        let session = self.session.upgrade().filter(|session| session.request.interleave);
         if let Some(session) = session {
             if self.dismissed.load(Ordering::Acquire) {
                 return Ok(false);

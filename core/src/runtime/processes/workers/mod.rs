@@ -11,14 +11,13 @@ use std::{
     collections::{BinaryHeap, HashSet, VecDeque},
     fmt,
     sync::{
-        Arc, Weak,
+        Arc,
         atomic::{AtomicBool, Ordering},
     },
     time::{Duration, Instant},
 };
 
 use isolane_confine::Confinement;
-use slab::Slab;
 
 pub(crate) use self::job::{Begun, Job};
 use super::{
@@ -30,15 +29,14 @@ use super::{
 use crate::{
     binding::handle::Poller,
     data::outcome::Status,
-    os::{process::Process, sync::Mutex},
+    os::sync::Mutex,
     protocol::{
         control::{Control, ZygoteCommand},
         readiness::Readiness,
     },
     runtime::{
         options::{RuntimeSettings, WorkerSettings},
-        registry::Registry,
-        session::SessionControl,
+        registry::{Registry, Runs},
         stats::Stats,
     },
 };
@@ -50,12 +48,9 @@ const MOST_TIMERS: usize = 1_000;
 const TICK: Duration = Duration::from_millis(5);
 
 pub(crate) struct Workers<J> {
-    process: Process,
     settings: RuntimeSettings,
     pub(crate) worker: WorkerSettings,
     registry: Registry<J>,
-    /// The sessions that are open.
-    pub(crate) sessions: Mutex<Slab<Weak<dyn SessionControl>>>,
     pub(crate) driver: Arc<Readiness>,
     /// The driver, for a thread of the host that polls in its place; `None` once the driver has ended.
     poller: Mutex<Option<Arc<dyn Listener>>>,
@@ -146,11 +141,9 @@ impl<J: Job> Workers<J> {
         driver: Arc<Readiness>,
     ) -> Self {
         Self {
-            process: Process::current(),
             settings,
             worker,
             registry: Registry::default(),
-            sessions: Mutex::default(),
             driver,
             poller: Mutex::new(None),
             host_polling: HostPolling::default(),
@@ -160,11 +153,7 @@ impl<J: Job> Workers<J> {
     }
 
     pub(crate) fn is_here(&self) -> bool {
-        self.process.is_current()
-    }
-
-    pub(crate) fn process(&self) -> Process {
-        self.process
+        self.registry.process().is_current()
     }
 
     pub(crate) fn safety_cap(&self) -> Duration {
@@ -204,14 +193,6 @@ impl<J: Job> Workers<J> {
             self.driver.ring();
         }
         self.dispatch();
-    }
-
-    /// Closes the sessions that are open.
-    pub(crate) fn close_sessions(&self) {
-        let open: Vec<_> = self.sessions.lock().iter().filter_map(|(_, it)| it.upgrade()).collect();
-        for session in open {
-            session.close(Box::new(|()| {}));
-        }
     }
 
     /// Its runs were closed: calls the closers as soon as no process is left.
@@ -256,7 +237,7 @@ impl<J: Job> Workers<J> {
     pub(crate) fn stats(&self) -> Stats {
         let parked = self.registry.count(J::parked);
         let in_sessions = self.registry.count(J::waits_in_session);
-        let sessions = self.sessions.lock().len();
+        let sessions = self.registry.sessions();
         let state = self.state.lock();
         let live = |runs: &VecDeque<Arc<J>>| runs.iter().filter(|run| run.running()).count();
         let queued = live(&state.fresh) + live(&state.woken) + in_sessions;

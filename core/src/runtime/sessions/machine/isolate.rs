@@ -61,7 +61,7 @@ impl<P: Parts> Machine<P> {
     /// that matters.
     pub(crate) fn call(&mut self, number: u32, is_first: bool) {
         match self.stage_of(number) {
-            Some(Stage::Resting) if is_first => self.call_first(number),
+            Some(Stage::Resting | Stage::Called) if is_first => self.call_first(number),
             Some(Stage::Resting) => self.call_last(number),
             // Its thread has not told yet that it waits.
             Some(Stage::Begun) => self.set_stage(number, Stage::Again),

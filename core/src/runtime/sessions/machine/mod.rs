@@ -88,13 +88,22 @@ pub(crate) enum Effect {
     Untouched,
     /// The isolate is there, in that state.
     Back(SessionState),
-    /// The isolate is lost, and the session begins anew.
-    Lost,
+    /// The isolate is lost, and the session begins anew. The run's result tells of that state.
+    Lost(SessionState),
 }
 
 impl Effect {
-    fn is_reset(self) -> bool {
-        matches!(self, Self::Lost | Self::Back(SessionState::Reset))
+    /// The effect on the state, as the run's result tells it.
+    pub(crate) fn state(self) -> SessionState {
+        match self {
+            Self::Untouched => SessionState::Kept,
+            Self::Back(state) | Self::Lost(state) => state,
+        }
+    }
+
+    /// Whether the session begins anew.
+    pub(in crate::runtime::sessions) fn is_reset(self) -> bool {
+        matches!(self, Self::Lost(_) | Self::Back(SessionState::Reset))
     }
 }
 
@@ -244,9 +253,16 @@ impl<P: Parts> Machine<P> {
         }
     }
 
-    /// That of a copy of the session, which has copies of the messages that wait.
+    /// That of a copy of the session, which has copies of the messages that wait. Its runs have other numbers than those
+    /// before: the state has things of cells, with their numbers.
     pub(crate) fn copy(&self, copy: impl FnMut(&P::Message) -> P::Message) -> Self {
-        Self { inbox: self.inbox.iter().map(copy).collect(), ..Self::new(self.interleaves) }
+        let inbox = self.inbox.iter().map(copy).collect();
+        Self { inbox, last: self.last, ..Self::new(self.interleaves) }
+    }
+
+    /// Whether cells interleave.
+    pub(crate) fn interleaves(&self) -> bool {
+        self.interleaves
     }
 
     /// A number for a new run.
@@ -498,7 +514,7 @@ impl<P: Parts> Machine<P> {
         self.put_late_back(&late);
         let behind = self.queue.take_behind();
         self.inbox.extend(behind);
-        if effect == Effect::Lost {
+        if matches!(effect, Effect::Lost(_)) {
             (all.asked, all.lost) = self.lose_isolate();
         }
         if effect.is_reset() {

@@ -14,6 +14,8 @@ use std::{
 use super::{Effect, Ends, Kind, Left, Machine, Message, Parts, Resting, Turn, Undone};
 use crate::{data::cell::SessionState, isolate::session::Addressee};
 
+const LOST: Effect = Effect::Lost(SessionState::Reset);
+
 #[derive(Clone, Hash)]
 struct Modelled;
 
@@ -73,13 +75,7 @@ struct Isolate {
 impl Resting<Told> for Isolate {
     fn addressee(&self, message: &Told) -> Addressee {
         let (Told::Call(_, number) | Told::Answer(number)) = message;
-        if self.begun.contains(number) {
-            Addressee::Cell(*number)
-        } else if matches!(message, Told::Answer(_)) {
-            Addressee::Any
-        } else {
-            Addressee::Nobody
-        }
+        if self.begun.contains(number) { Addressee::Cell(*number) } else { Addressee::Any }
     }
 
     fn wanted(&self) -> Option<u32> {
@@ -118,6 +114,19 @@ struct World {
     kinds: &'static [Kind],
     runs: BTreeMap<u32, Run>,
     isolate: Isolate,
+    /// Resets that have ended everything, and whose turn nobody has asked for yet.
+    resets_due: u32,
+    /// A cell that waits for the host, and whose thread has not told so yet; and whether it is stalled.
+    rests: Option<(u32, bool)>,
+    /// Whether cells are being ended that are over in the worker.
+    ends: bool,
+    /// The questions that the worker has, in their order.
+    asked: VecDeque<u32>,
+    /// Answers that came behind calls, for the cell that waits.
+    behind: usize,
+    /// Whether the runtime closes: no call has a turn any more. It closes the session soon, if it has not yet.
+    refuses_calls: bool,
+    close_due: bool,
     /// All that came, in order, until it gets its turn, is handed to a cell, or ends.
     came: VecDeque<Came>,
     /// The cell that each call is in, unless it waits; zero for none yet. Calls that have been answered are not there.
@@ -144,7 +153,11 @@ enum Event {
     /// A call of a function of that cell.
     Call(u32),
     Reset,
+    /// The reset of the isolate gets its place. Others may have come before it since the reset ended everything.
+    AskForReset,
     Close,
+    /// The runtime closes, and closes the session soon.
+    CloseRuntime,
     /// Nobody has a handle any more.
     Abandon,
     Terminate(u32),
@@ -155,6 +168,10 @@ enum Event {
         awaits: bool,
         wanted: Option<u32>,
     },
+    /// The thread of that cell tells so.
+    Rest,
+    /// The cells that were over in the worker have been ended.
+    HaveEnded,
     Answer(u32),
     /// A call settles in the cell that it is in.
     Settle(u32),
@@ -192,6 +209,13 @@ impl World {
             kinds,
             runs: BTreeMap::new(),
             isolate: Isolate::default(),
+            resets_due: 0,
+            rests: None,
+            ends: false,
+            asked: VecDeque::new(),
+            behind: 0,
+            refuses_calls: false,
+            close_due: false,
             came: VecDeque::new(),
             calls: BTreeMap::new(),
             last_call: 0,
@@ -246,8 +270,25 @@ impl World {
                 }
             }
         }
+        if self.ends {
+            // The others find the same whether they come before or after.
+            events.retain(|event| matches!(event, Event::Add(_) | Event::Call(_)));
+            events.push(Event::HaveEnded);
+            return events;
+        }
+        if !self.is_closed || self.close_due {
+            events.push(Event::Close);
+        }
         if !self.is_closed {
-            events.extend([Event::Close, Event::Abandon]);
+            events.push(Event::Abandon);
+            let waits = self.came.iter().any(|came| came.call().is_some());
+            events.extend((waits && !self.refuses_calls).then_some(Event::CloseRuntime));
+        }
+        if self.resets_due > 0 {
+            events.push(Event::AskForReset);
+        }
+        if self.rests.is_some() {
+            events.push(Event::Rest);
         }
         for (&number, run) in &self.runs {
             if !run.is_asked && run.kind == Kind::Cell {
@@ -256,21 +297,26 @@ impl World {
             match run.phase {
                 Phase::Granted => events.push(Event::Begin(number)),
                 Phase::Computes if !run.kind.is_cell() => {
-                    events.push(Event::End(number, KEPT, Undoes::None));
+                    if self.asked.front().is_none_or(|asked| *asked == number) {
+                        events.push(Event::End(number, KEPT, Undoes::None));
+                    }
                 }
                 Phase::Computes if run.is_asked => {
                     let others = self.isolate.begun.len() > 1;
                     events.push(Event::End(number, ROLLED_BACK, Undoes::None));
                     events.extend(others.then_some(Event::End(number, ROLLED_BACK, Undoes::All)));
                     events.push(Event::End(number, RESET, Undoes::All));
-                    events.push(Event::End(number, Effect::Lost, Undoes::All));
+                    events.push(Event::End(number, LOST, Undoes::All));
                 }
                 Phase::Computes => {
                     events.push(Event::End(number, KEPT, Undoes::None));
+                    if !self.interleaves && self.machine.has_messages() && self.behind == 0 {
+                        events.push(Event::Answer(number));
+                    }
                     if !self.is_told() && self.calls.values().any(|cell| *cell == number) {
                         events.push(Event::End(number, KEPT, Undoes::Late));
                     }
-                    events.push(Event::End(number, Effect::Lost, Undoes::All));
+                    events.push(Event::End(number, LOST, Undoes::All));
                     if !self.is_told() {
                         let wait = |awaits, wanted| Event::Wait { run: number, awaits, wanted };
                         events.push(wait(true, None));
@@ -282,7 +328,10 @@ impl World {
                     }
                 }
                 Phase::Waits if self.is_told() && run.is_asked => {
+                    let others = self.isolate.begun.len() > 1;
                     events.push(Event::End(number, ROLLED_BACK, Undoes::None));
+                    events.extend(others.then_some(Event::End(number, ROLLED_BACK, Undoes::All)));
+                    events.push(Event::End(number, RESET, Undoes::All));
                 }
                 Phase::Waits if run.awaits || self.is_told() => events.push(Event::Answer(number)),
                 Phase::Queued | Phase::Waits => {}
@@ -324,12 +373,22 @@ impl World {
             Event::Reset => {
                 self.budget -= 1;
                 self.end_all(true);
-                if self.is_here {
+                self.resets_due += u32::from(self.is_here);
+            }
+            Event::AskForReset => {
+                self.resets_due -= 1;
+                if !self.is_closed {
                     self.add(Kind::Reset);
                 }
             }
+            Event::CloseRuntime => {
+                self.refuses_calls = true;
+                self.close_due = true;
+                self.machine.refuse_calls();
+            }
             Event::Close => {
                 self.is_closed = true;
+                self.close_due = false;
                 self.closers += 1;
                 self.machine.close(1);
                 self.end_all(false);
@@ -341,6 +400,14 @@ impl World {
             Event::Terminate(run) => self.terminate(run),
             Event::Begin(run) => self.begin(run),
             Event::Wait { run, awaits, wanted } => self.wait(run, awaits, wanted),
+            Event::Rest => {
+                let (run, is_stalled) = self.rests.take().expect("a cell that rests");
+                assert!(self.machine.rest(run, is_stalled), "it has the isolate");
+            }
+            Event::HaveEnded => {
+                self.ends = false;
+                self.machine.has_ended();
+            }
             Event::Answer(run) => self.answer(run),
             Event::Settle(call) => {
                 assert!(self.machine.settle(call), "the host has no outcome of call {call}");
@@ -415,6 +482,7 @@ impl World {
                 && matches!(run.phase, Phase::Computes | Phase::Waits)
         };
         let current = current.filter(|run| !self.interleaves && listens(run));
+        self.behind += usize::from(message.call().is_none());
         if self.machine.keep(message, current.is_some())
             && let Some(run) = current
         {
@@ -440,6 +508,8 @@ impl World {
             let (waiting, calls): (Vec<u32>, Vec<u32>) =
                 (waiting.collect(), handed.iter().filter_map(Told::call).collect());
             assert_eq!(calls, waiting, "a cell is handed all calls that wait, in their order");
+            assert_eq!(handed.len() - calls.len(), self.behind, "it is handed the answers behind");
+            self.behind = 0;
             for call in handed.iter().filter_map(Told::call) {
                 self.hand(call, run);
             }
@@ -472,9 +542,12 @@ impl World {
             Some(Phase::Waits) if self.interleaves => {
                 self.machine.call(run, true);
                 let other = self.machine.computes_beside(run).copied();
-                if let Some(other) = other.and_then(|other| self.runs.get_mut(&other)) {
-                    assert_eq!(other.phase, Phase::Computes, "one that has not begun is not ended");
-                    other.is_asked = true;
+                assert_ne!(other, Some(run), "it ends by itself");
+                match other.map(|other| (other, self.runs[&other].phase)) {
+                    Some((other, Phase::Waits)) if self.runs[&other].is_asked => {}
+                    Some((other, Phase::Waits | Phase::Computes)) => self.terminate(other),
+                    Some(_) => panic!("one that has not begun is ended"),
+                    None => {}
                 }
             }
             Some(Phase::Waits) => self.set_phase(run, Phase::Computes),
@@ -496,20 +569,30 @@ impl World {
             self.machine.dispatch(Some(&self.isolate));
         }
         drop(self.machine.take_inbox());
-        if !kind.is_cell() {
+        if kind.is_cell() {
+            self.isolate.begun.insert(run);
+        } else {
             self.has_parked_early = false;
             if self.interleaves {
                 self.machine.ask(run);
+                self.asked.push_back(run);
             }
-            return;
         }
-        self.isolate.begun.insert(run);
-        if self.is_told() {
+        if kind.is_cell() && self.is_told() {
             self.compute_in_worker(Some(run));
             if !self.machine.is_current(run) {
                 self.machine.turn(run);
             }
         }
+        if !self.is_here && self.machine.offers_to_held_back() {
+            self.ask_to_park();
+        }
+    }
+
+    /// The machine has the worker asked to park.
+    fn ask_to_park(&mut self) {
+        assert!(self.first_can_begin(), "the worker is asked to park, and nobody can begin");
+        self.is_asked_to_park = true;
     }
 
     fn wait(&mut self, run: u32, awaits: bool, wanted: Option<u32>) {
@@ -520,7 +603,7 @@ impl World {
         if self.interleaves {
             let is_stalled = !self.isolate.can_resume();
             self.runs.get_mut(&run).expect("a run that is not over").is_stalled = is_stalled;
-            assert!(self.machine.rest(run, is_stalled), "it has the isolate");
+            self.rests = Some((run, is_stalled));
         } else {
             self.hand_over(run);
         }
@@ -533,6 +616,10 @@ impl World {
     }
 
     fn answer(&mut self, run: u32) {
+        if self.phase(run) == Some(Phase::Computes) {
+            // It comes behind the calls that wait.
+            return self.keep(Told::Answer(run));
+        }
         self.runs.get_mut(&run).expect("a run that is not over").awaits = false;
         if self.is_told() {
             self.wake_worker();
@@ -582,10 +669,13 @@ impl World {
             }
             self.put_back(late);
         }
-        if effect == Effect::Lost {
+        if self.asked.contains(&run) {
+            assert_eq!(self.machine.asked(), Some(&run), "the worker has answered {run}");
+        }
+        if matches!(effect, Effect::Lost(_)) {
             self.lose_worker();
         }
-        if !self.is_told() || !is_cell || effect == Effect::Lost {
+        if !self.is_told() || !is_cell || matches!(effect, Effect::Lost(_)) {
             left.undone.clone_from(&undone);
             return self.leave(run, left);
         }
@@ -594,14 +684,16 @@ impl World {
         self.forget(run);
         let is_over = |number: &u32| *number == run || undone.contains(number);
         let mut computes = self.in_worker.filter(|number| !is_over(number));
+        let answers = self.answers() + left.again.len();
         let (all, former) = self.machine.over(run, left);
+        assert_eq!(self.answers(), answers, "answers are lost with {run}, or come twice");
         if former.is_some() {
             computes = self.machine.go_on().copied();
         }
         self.take(run, &undone, effect, all);
         self.compute_in_worker(computes);
         assert!(self.machine.free().is_none(), "everything is freed while cells are ended");
-        self.machine.has_ended();
+        self.ends = true;
     }
 
     fn lose_worker(&mut self) {
@@ -622,14 +714,25 @@ impl World {
         for question in asked.into_iter().filter(|question| *question != run) {
             self.leave(question, Left::of(RESET));
         }
-        self.leave(run, Left::of(Effect::Lost));
+        self.leave(run, Left::of(LOST));
+    }
+
+    /// The answers that the machine has for the next cell, and for cells in flight.
+    fn answers(&self) -> usize {
+        let own = self.machine.runs.values().flat_map(|known| &known.inbox);
+        let all = self.machine.inbox().chain(own);
+        all.filter(|message| message.call().is_none()).count()
     }
 
     /// A run is over.
     fn leave(&mut self, number: u32, left: Left<Told>) {
         let (effect, undone) = (left.effect, left.undone.clone());
+        let has_begun = self.isolate.begun.contains(&number);
         self.forget(number);
+        let more = if has_begun { left.again.len() + std::mem::take(&mut self.behind) } else { 0 };
+        let answers = self.answers() + more;
         let all = self.machine.leave(number, left);
+        assert_eq!(self.answers(), answers, "answers are lost with {number}, or come twice");
         self.take(number, &undone, effect, all);
         self.go_on();
     }
@@ -649,8 +752,18 @@ impl World {
         for other in undone {
             assert!(!self.runs.contains_key(other), "{other} was undone and goes on");
         }
-        if effect == Effect::Lost {
+        let has_effect = effect != Effect::Untouched && effect != KEPT;
+        let is_gone = |cell: u32| match effect {
+            ROLLED_BACK => cell == number || undone.contains(&cell),
+            _ => has_effect && cell != 0 && !self.runs.contains_key(&cell),
+        };
+        for (call, cell) in &self.calls {
+            assert!(!is_gone(*cell), "call {call} has no answer, and cell {cell} is undone");
+        }
+        if matches!(effect, Effect::Lost(_)) {
             assert!(self.isolate.begun.is_empty(), "a cell outlives its isolate");
+            let left = (&self.unplaced, &self.with_worker);
+            assert!(left.0.is_empty() && left.1.is_empty(), "calls outlive their worker: {left:?}");
         }
         for question in asked {
             self.leave(question, Left::of(RESET));
@@ -663,6 +776,7 @@ impl World {
         self.isolate.begun.remove(&number);
         self.isolate.wanted.take_if(|wanted| *wanted == number);
         self.came.retain(|came| *came != Came::Run(number));
+        self.asked.retain(|asked| *asked != number);
         self.look_at_answers();
     }
 
@@ -677,7 +791,13 @@ impl World {
     }
 
     fn end_all(&mut self, is_reset: bool) {
+        let computes = |run: &u32| self.phase(*run) == Some(Phase::Computes);
+        let current = self.machine.current().copied().filter(computes);
         let Ends { runs, calls } = self.machine.end_all(is_reset);
+        self.behind = 0;
+        assert_eq!(self.machine.inbox().count(), 0, "messages outlive a reset or a close");
+        let current = current.filter(|current| runs.contains(current));
+        assert!(current.is_none() || runs.first() == current.as_ref(), "{runs:?}: {current:?}");
         let ended: BTreeSet<u32> = runs.into_iter().collect();
         let stays = |run: &Run| is_reset && run.kind == Kind::Reset;
         let all = self.runs.iter().filter(|(_, run)| !stays(run)).map(|(number, _)| *number);
@@ -694,7 +814,7 @@ impl World {
                 }
             } else {
                 let is_begun = matches!(self.phase(number), Some(Phase::Computes | Phase::Waits));
-                let effect = if is_begun { Effect::Lost } else { Effect::Untouched };
+                let effect = if is_begun { LOST } else { Effect::Untouched };
                 self.isolate.begun.clear();
                 self.leave(number, Left::of(effect));
             }
@@ -714,13 +834,27 @@ impl World {
         } else {
             self.machine.next()
         };
+        assert!(turn.is_none() || !self.machine.is_ending(), "a turn while all runs are ended");
         match turn {
             Some(Turn::Run(number)) => match self.phase(number) {
                 Some(Phase::Queued) => self.grant(Came::Run(number), number),
                 Some(Phase::Waits) => {
+                    let is_first = self.runs[&number].is_asked;
+                    let is_first = is_first || self.isolate.wanted == Some(number);
+                    let mut others = self.runs.values();
+                    let ends = others.any(|run| run.phase == Phase::Waits && run.is_asked);
+                    assert!(is_first || !ends, "{number} has its turn before one that is to end");
                     let (own, _) = self.machine.resume(number);
-                    for call in own.iter().filter_map(Told::call) {
-                        self.hand(call, number);
+                    let is_called = is_first || !own.is_empty();
+                    let is_stalled = self.runs[&number].is_stalled;
+                    assert!(is_called || !is_stalled, "{number} knows that it is stalled");
+                    for message in &own {
+                        let (Told::Call(_, cell) | Told::Answer(cell)) = message;
+                        let is_its = *cell == number || message.call().is_none();
+                        assert!(is_its, "{number} has a call of a function of {cell}");
+                        if let Some(call) = message.call() {
+                            self.hand(call, number);
+                        }
                     }
                     self.isolate.wanted = None;
                     self.check_alone(number);
@@ -729,7 +863,12 @@ impl World {
                 other => panic!("run {number} has a turn while it is {other:?}"),
             },
             Some(Turn::Call(call, message)) => {
+                assert!(!self.refuses_calls, "call {call} has a turn while the runtime closes");
                 assert_eq!(message.is_none(), self.with_worker.contains(&call));
+                if let Some(Told::Call(_, cell)) = message {
+                    let is_its = self.is_here && self.interleaves && self.phase(cell).is_some();
+                    assert!(!is_its, "{cell} is in flight, and has no part in its call {call}");
+                }
                 let number = self.machine.number();
                 self.machine.hold(number, call, number);
                 self.know(number, Kind::Held(call), Phase::Queued);
@@ -737,13 +876,17 @@ impl World {
                 self.hand(call, number);
             }
             None if !self.is_told() => {}
-            None if self.machine.offers() => {
-                self.is_asked_to_park = true;
+            None if self.machine.offers() => self.ask_to_park(),
+            None if self.machine.parked_for_nothing() => {
+                let current = self.machine.current();
+                assert!(current.is_none(), "the worker goes on, and {current:?} has the turn");
+                self.wake_worker();
             }
-            None if self.machine.parked_for_nothing() => self.wake_worker(),
             None => {}
         }
         if let Some(freed) = self.machine.free() {
+            let waits = |call: &u32| self.calls.get(call) == Some(&0);
+            assert!(!freed.calls.iter().any(waits), "freed, and calls wait for their turns");
             self.reject(freed.calls);
             assert!(self.runs.is_empty() && self.calls.is_empty(), "freed before the end");
             assert_eq!(freed.is_first, !self.is_freed, "everything is freed once");
@@ -783,9 +926,53 @@ impl World {
         }
     }
 
+    /// Whether the first one that waits can begin as soon as the worker parks.
+    fn first_can_begin(&self) -> bool {
+        let can_begin = |came: &Came| match came {
+            Came::Run(run) => (self.runs[run].kind != Kind::Fork).then_some(true),
+            Came::Call(call) => Some(!self.unplaced.contains(call)),
+        };
+        self.came.iter().find_map(can_begin).unwrap_or(false)
+    }
+
+    /// The machine has no other picture of the worker, and believes nothing that cannot be.
+    fn check_worker(&self) {
+        let is_granted = self.runs.values().any(|run| run.phase == Phase::Granted);
+        if self.in_worker.is_some() && !is_granted && !self.close_due {
+            let parks = self.is_asked_to_park || !self.first_can_begin();
+            assert!(parks, "a run waits, and nobody has asked the worker to park");
+        }
+        if let Some(current) = self.machine.current() {
+            assert_ne!(
+                self.phase(*current),
+                Some(Phase::Waits),
+                "{current} has the turn, and waits"
+            );
+        }
+        for number in self.runs.keys() {
+            let is_begun = self.isolate.begun.contains(number);
+            assert_eq!(
+                self.machine.cell(*number).is_ok(),
+                is_begun,
+                "whether {number} is in flight"
+            );
+        }
+        for call in &self.unplaced {
+            let placed = self.machine.clone().placed(*call, u32::MAX);
+            assert!(placed.is_err(), "call {call} is in a cell that is not in flight");
+        }
+    }
+
     /// Nobody waits for a turn that nobody has.
     fn check(&self) {
-        if self.machine.current().is_some() {
+        if self.ends {
+            return;
+        }
+        if self.is_told() {
+            self.check_worker();
+        }
+        // The close ends all that wait.
+        if self.machine.current().is_some() || self.close_due {
             return;
         }
         let has_begun = self.has_begun();
@@ -809,8 +996,14 @@ impl World {
         if self.is_told() {
             return;
         }
+        assert!(self.isolate.wanted.is_none(), "a job waits, and nobody has the turn");
+        let waits = self.machine.inbox().any(|message| message.call().is_none());
+        assert!(!waits || !has_begun, "an answer waits, and nobody has the turn");
         for begun in self.begun() {
             let run = &self.runs[&begun];
+            let told = self.machine.runs[&begun].is_stalled;
+            assert_eq!(run.is_stalled, told, "whether {begun} is stalled");
+            assert!(!told || !self.isolate.can_resume(), "{begun} can resume, and is stalled");
             assert!(!run.is_asked, "{begun} is to end, and gets no turn");
             let knows = self.isolate.can_resume() || run.is_stalled;
             assert!(knows, "nothing resumes {begun}, which does not know that it is stalled");
@@ -858,6 +1051,16 @@ fn walk(is_here: bool, interleaves: bool, budget: u32, kinds: &'static [Kind]) -
     }
     println!("{} states", seen.len());
     seen.len()
+}
+
+#[test]
+fn a_copy_has_the_messages_that_wait_and_other_numbers_for_its_runs() {
+    let mut machine = Machine::<Modelled>::new(true);
+    let before = [machine.number(), machine.number()];
+    machine.keep_new(Told::Answer(2));
+    let mut copy = machine.copy(Clone::clone);
+    assert!(!before.contains(&copy.number()));
+    assert_eq!(copy.take_inbox(), [Told::Answer(2)]);
 }
 
 /// All kinds of runs beside cells.

@@ -46,6 +46,9 @@ impl<P: Parts> Machine<P> {
 
     /// The worker has a cell in flight compute. A run that has the turn, and has not begun, begins as soon as it can.
     pub(crate) fn turn(&mut self, number: u32) {
+        if self.offer == Offer::Parked {
+            self.offer = Offer::None;
+        }
         if let Some(current) = self.current.replace(number)
             && self.stage_of(current) == Some(Stage::Granted)
         {

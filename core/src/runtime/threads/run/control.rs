@@ -5,7 +5,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use super::{Phase, Run, Shared, Work, cell::Failure};
+use super::{Phase, Run, Shared, place::InSession};
 use crate::{
     binding::{
         handle::{Recipient, RunControl},
@@ -13,11 +13,11 @@ use crate::{
         inbound::Inbound,
     },
     data::{cell::SessionState, outcome::ExecutionResult},
-    error::{Error, ErrorKind},
     isolate::End,
     runtime::{
         record::Reason,
         registry::CLOSED,
+        sessions::{Effect, Over},
         threads::watchdog::{CELL_GRACE, GRACE, Watched},
     },
     value::{Charge, Value},
@@ -33,13 +33,10 @@ impl Run {
 
     /// Resumes it if it is parked.
     pub(super) fn wake(self: &Arc<Self>, mut shared: MutexGuard<'_, Shared>) {
-        match std::mem::replace(&mut shared.phase, Phase::Computing) {
-            Phase::Parked(isolate) => shared.phase = Phase::Woken(isolate),
-            Phase::Aside => shared.phase = Phase::Aside,
-            other => return shared.phase = other,
+        if shared.resume() {
+            drop(shared);
+            self.enqueue();
         }
-        drop(shared);
-        self.enqueue();
     }
 
     /// Asks the run to end; the first reason stays.
@@ -99,8 +96,12 @@ impl Run {
         }
         // A cell that has begun settles when its session has been rolled back, on a thread of the runtime.
         if self.cell.is_none() || unused.is_some() {
-            let error = self.settle(end, peak_bytes, SessionState::Kept);
-            self.drop_unused(unused, error);
+            let has_turn = self.cell.as_ref().is_some_and(InSession::has_turn);
+            let state = self.shared.lock().record.state_of_unbegun(has_turn);
+            let error = self.settle(end, peak_bytes, state);
+            if let Some(part) = &self.cell {
+                self.leave(part, Over::of(Effect::Untouched, error));
+            }
         }
         if parked {
             // A thread of the runtime gives its isolate back; that is no work for the caller's thread.
@@ -110,18 +111,6 @@ impl Run {
             // Another cell may compute for long, and its thread may not come back.
             self.press();
             self.resources.watchdog.watch_ending(self);
-        }
-    }
-
-    /// Drops the work of a run that was ended before it began, and tells its session.
-    fn drop_unused(self: &Arc<Self>, unused: Option<Box<Work>>, error: Option<Failure>) {
-        let (Some(work), part) = (unused, &self.cell) else { return };
-        if let Work::Task(task) = *work {
-            let why = error.as_ref().map_or_else(String::new, |(_, message)| message.clone());
-            task(Err(Error::new(ErrorKind::Unavailable, why)));
-        }
-        if let Some(part) = part {
-            self.skip(part, error);
         }
     }
 
@@ -237,7 +226,7 @@ impl RunControl for Run {
 
 impl Watched for Run {
     fn force(self: &Arc<Self>) {
-        if self.cell.as_ref().is_some_and(|part| part.home.waits()) {
+        if self.cell.as_ref().is_some_and(|part| part.own.waits()) {
             // It ends as soon as it is back in the home of its session.
             return self.resources.watchdog.watch_ending(self);
         }

@@ -92,7 +92,7 @@ impl Embedder for RunEmbedder {
     }
 
     fn keeps_logs(&self) -> bool {
-        self.0.cell.as_ref().is_none_or(|part| part.session.keeps_logs())
+        self.0.cell.as_ref().is_none_or(|part| part.session.request.keeps_logs)
     }
 
     fn function_settled(&self, call: u32, completion: Completion) {

@@ -9,22 +9,20 @@ use std::sync::{
     atomic::{AtomicBool, Ordering},
 };
 
-use super::{Phase, Run, Work};
+use super::{Phase, Run};
 use crate::{
     data::cell::SessionState,
-    error::{Error, ErrorKind},
     isolate::End,
     os::sync::{Condvar, Mutex},
     runtime::{
-        record::{RESET, Reason},
-        sessions::Kind,
+        record::Reason,
         threads::homes::{Grant, Guest, Site},
     },
 };
 
 /// The right to use a home, from when a run can compute until it waits or is over.
 #[derive(Default)]
-pub(super) struct AtHome {
+pub(crate) struct AtHome {
     state: Mutex<State>,
     granted: Condvar,
     /// Whether the run's thread waits to go on.
@@ -68,32 +66,32 @@ impl Run {
     /// Lends the home of the session to others while `wait` waits for anything but the engine. The isolate has left the
     /// home, and occupies it again afterwards.
     pub(super) fn lend_home<T>(self: &Arc<Self>, wait: impl FnOnce() -> T) -> T {
-        let site = self.cell.as_ref().and_then(|part| Some((part, part.home.site()?)));
+        let site = self.cell.as_ref().and_then(|part| Some((part, part.own.site()?)));
         let Some((part, site)) = site else { return wait() };
-        part.home.leave();
+        part.own.leave();
         let waited = wait();
-        *part.home.state.lock() = State::Awaited;
+        *part.own.state.lock() = State::Awaited;
         site.request(self);
-        if !part.home.is_there() {
-            part.home.waits.store(true, Ordering::Relaxed);
+        if !part.own.is_there() {
+            part.own.waits.store(true, Ordering::Relaxed);
             let computed = self.end_slice();
             self.shared.lock().computed += computed;
             self.resources.scheduler.release_permit(self);
-            let mut state = part.home.state.lock();
+            let mut state = part.own.state.lock();
             while !matches!(*state, State::There(_)) {
-                state = part.home.granted.wait(state);
+                state = part.own.granted.wait(state);
             }
             drop(state);
             self.resources.scheduler.take_permit(self);
             self.begin_slice();
-            part.home.waits.store(false, Ordering::Relaxed);
+            part.own.waits.store(false, Ordering::Relaxed);
         }
         waited
     }
 
     /// Whether another run waits for the home of this one's session.
     pub(super) fn home_is_wanted(&self) -> bool {
-        let site = self.cell.as_ref().and_then(|part| part.home.site());
+        let site = self.cell.as_ref().and_then(|part| part.own.site());
         site.is_some_and(|site| site.is_wanted())
     }
 }
@@ -101,12 +99,12 @@ impl Run {
 impl Guest for Run {
     fn granted(self: &Arc<Self>, grant: Grant<Self>) -> Option<Grant<Self>> {
         let Some(part) = &self.cell else { return Some(grant) };
-        let mut state = part.home.state.lock();
+        let mut state = part.own.state.lock();
         if matches!(*state, State::Awaited) {
             // Also after the run has settled: its code has to be left.
             *state = State::There(grant);
             drop(state);
-            part.home.granted.notify_all();
+            part.own.granted.notify_all();
             return None;
         }
         if self.is_settled() {
@@ -137,15 +135,7 @@ impl Guest for Run {
                 former => Some(former),
             }
         };
-        if let Some(Phase::Queued(work)) = former
-            && let Work::Task(task) = *work
-        {
-            if part.kind == Kind::Reset {
-                task(Ok(&mut None));
-            } else {
-                task(Err(Error::new(ErrorKind::Unavailable, RESET.1)));
-            }
-        }
+        drop(former);
         let error = self.settle(End::Asked, None, SessionState::Reset);
         self.lose(part, error);
     }

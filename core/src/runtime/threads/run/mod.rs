@@ -8,20 +8,20 @@
 //! Everything that they share is behind one lock, which is never held while the engine or the host is called. The first
 //! of them that settles the run decides its result.
 //!
-//! The cells of sessions are runs too. `cell` has the steps in which they differ.
+//! The cells of sessions are runs too. `cell` has the steps in which they differ, and `place` the isolate of their
+//! session.
 
-pub(crate) mod cell;
+mod cell;
 mod control;
 mod embedder;
 mod home;
-mod interleave;
 mod isolate;
+mod place;
 mod slice;
 
 use std::{
     cell::Cell,
     fmt,
-    panic::{AssertUnwindSafe, catch_unwind},
     sync::{
         Arc,
         atomic::{AtomicBool, AtomicU64, Ordering},
@@ -29,12 +29,8 @@ use std::{
     time::Duration,
 };
 
-use self::{
-    cell::{Failure, InSession, Task},
-    embedder::RunEmbedder,
-    isolate::RunIsolate,
-    slice::Slice,
-};
+pub(crate) use self::place::{Session, ThreadPlace};
+use self::{embedder::RunEmbedder, isolate::RunIsolate, place::InSession, slice::Slice};
 use super::{
     resources::Resources,
     scheduler::{Job, Stage},
@@ -52,8 +48,8 @@ use crate::{
     os::sync::{Condvar, Mutex},
     runtime::{
         prepare::{self, Prepared},
-        record::{Reason, Record},
-        sessions::Kind,
+        record::{Failure, Reason, Record},
+        sessions::SessionRun,
     },
 };
 
@@ -122,7 +118,7 @@ enum Phase {
 pub(crate) enum Work {
     Program(Box<Request>),
     Cell(CellWork),
-    Task(Task),
+    Question,
 }
 
 /// The outcome of parking.
@@ -158,6 +154,21 @@ impl Start {
             cell: None,
             work: Work::Program(Box::new(request)),
         }
+    }
+}
+
+impl Shared {
+    /// Has it resume if it is parked; whether it is.
+    fn resume(&mut self) -> bool {
+        match std::mem::replace(&mut self.phase, Phase::Computing) {
+            Phase::Parked(isolate) => self.phase = Phase::Woken(isolate),
+            Phase::Aside => self.phase = Phase::Aside,
+            other => {
+                self.phase = other;
+                return false;
+            }
+        }
+        true
     }
 }
 
@@ -302,12 +313,12 @@ impl Run {
         }
         match (work, &self.cell) {
             (Work::Cell(work), Some(part)) => self.first_turn_of_cell(part, work),
-            (Work::Task(task), Some(part)) => {
-                self.perform(part, task);
+            (Work::Question, Some(part)) => {
+                self.perform(part);
                 None
             }
             (Work::Program(request), _) => self.first_turn(*request),
-            (Work::Cell(_) | Work::Task(_), None) => None,
+            (Work::Cell(_) | Work::Question, None) => None,
         }
     }
 
@@ -371,7 +382,7 @@ impl Run {
             self.resources.watchdog.watch_stalled(self, parking);
         }
         if let Some(part) = &self.cell {
-            part.session.parked(self);
+            part.session.waits(self);
         }
         Next::Parked
     }
@@ -467,15 +478,7 @@ impl Run {
             self.resources.registry.settle(self.place, status);
         }
         self.answered.notify_all();
-        // This thread (the caller's, the watchdog's) is not the host's, so a panic of the host must not reach it.
-        drop(catch_unwind(AssertUnwindSafe(|| {
-            if kind.is_some_and(Kind::is_cell) {
-                self.host.concluded(state);
-            }
-            if kind.is_none_or(|kind| kind == Kind::Cell) {
-                self.host.settled();
-            }
-        })));
+        self.tell_settled(&*self.host, state);
         error
     }
 

@@ -19,7 +19,7 @@ use std::{
 };
 
 use isolane::{
-    CellOptions, Cells as Order, Error, ExecutionResult, Runtime, Session, SessionOptions,
+    CellOptions, Cells as Order, EndedBy, Error, ExecutionResult, Runtime, Session, SessionOptions,
     SessionState, SessionUpdate, Status, ValueFrom,
 };
 use isolane_kit::Kit;
@@ -271,12 +271,11 @@ impl JsKernel {
         }
         if result.status == Status::Terminated {
             // The end of another cell has undone this one. It is as if its caller had ended the cell.
-            let name = result.error.as_ref().map_or("", |error| &error.name);
-            let by_another = match (session, name) {
-                (SessionState::RolledBack, "SessionRolledBack") => Some(Cause::RolledBack),
-                (SessionState::Reset, "SessionReset") => Some(Cause::Reset),
-                // By itself, as one that nothing can resume is.
-                _ => None,
+            let by_another = match outcome.and_then(|cell| cell.ended_by) {
+                Some(EndedBy::Rollback) => Some(Cause::RolledBack),
+                Some(EndedBy::Reset) => Some(Cause::Reset),
+                // By its caller, or by itself, as one that nothing can resume is.
+                Some(EndedBy::Close) | None => None,
             };
             let is_told = match (&cause, &by_another) {
                 // The state is that of the end or the beginning of another cell.

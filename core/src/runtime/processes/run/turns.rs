@@ -7,69 +7,39 @@
 
 use std::{
     collections::HashSet,
-    sync::{Arc, atomic::Ordering},
-    time::Duration,
+    sync::Arc,
+    time::{Duration, Instant},
 };
 
 use super::{
-    super::{GRACE_OF_CELL, GRACE_OF_FLIGHT, session_worker::SessionWorker},
-    Place, Session, Shared,
+    GRACE_OF_CELL, GRACE_OF_FLIGHT, Phase, Run, place::Session, session_worker::SessionWorker,
 };
 use crate::{
-    binding::inbound::Inbound,
     data::cell::SessionState,
     protocol::{
         frame::{Frame, Unreadable},
-        messages::{CellEnded, ToHost, ToWorker},
+        messages::{CellEnded, ToHost},
     },
     runtime::{
-        processes::{run::Run, worker_socket::FrameSink},
-        sessions::{Broken, Effect, Left, Message, Undone},
+        processes::worker_socket::FrameSink,
+        sessions::{Broken, Effect, Left, SessionRun, Undone},
     },
 };
 
-/// The outcome of passing a message on.
-pub(super) enum Passed {
-    /// The worker has it; this cell in flight is to be woken.
-    On(Option<Arc<Run>>),
-    /// It is more than the session may hold.
-    TooLarge(Option<Arc<Run>>),
-    /// No cell is in flight.
-    No(Inbound),
-}
-
-impl Shared {
-    /// Has the parked worker go on. Returns the cell that is to be woken for it.
-    pub(super) fn wake_worker(&mut self, worker: &SessionWorker) -> Option<Arc<Run>> {
-        let carrier = self.machine.go_on()?;
-        worker.set_current(carrier);
-        carrier.wake_worker().then(|| Arc::clone(carrier))
-    }
-}
-
 impl Session {
-    /// Whether cells interleave.
-    pub(in crate::runtime::processes::run) fn interleaves(&self) -> bool {
-        self.request.interleave
-    }
-
     /// How long the worker has for ending a cell.
-    pub(in crate::runtime::processes::run) fn grace(&self) -> Duration {
+    pub(super) fn grace(&self) -> Duration {
         let flights = u32::try_from(self.shared.lock().machine.count_begun()).unwrap_or(u32::MAX);
         GRACE_OF_CELL + GRACE_OF_FLIGHT * flights
     }
 
     /// The runs that the worker has.
-    pub(in crate::runtime::processes::run) fn runs_in_worker(&self) -> Vec<Arc<Run>> {
+    pub(super) fn runs_in_worker(&self) -> Vec<Arc<Run>> {
         self.shared.lock().machine.begun().cloned().collect()
     }
 
     /// Takes a frame of the worker.
-    pub(in crate::runtime::processes::run) fn take(
-        &self,
-        worker: &Arc<SessionWorker>,
-        frame: Frame,
-    ) -> Result<(), Unreadable> {
+    pub(super) fn take(&self, worker: &Arc<SessionWorker>, frame: Frame) -> Result<(), Unreadable> {
         match ToHost::from_frame(frame, worker.most_bytes())? {
             ToHost::Turn { number } => self.turn(worker, number),
             ToHost::Parked { taken } => self.parked(worker, taken),
@@ -111,7 +81,7 @@ impl Session {
     /// No cell computes in the worker any more, after so many frames to it.
     fn parked(&self, worker: &SessionWorker, taken: u64) -> Result<(), Unreadable> {
         let mut shared = self.shared.lock();
-        if !shared.worker.as_ref().is_some_and(|own| std::ptr::eq(Arc::as_ptr(own), worker)) {
+        if !shared.at.has_worker(worker) {
             // Another thread has dismissed it meanwhile.
             return Ok(());
         }
@@ -137,11 +107,9 @@ impl Session {
             None => worker.link.hold(),
         }
         shared.machine.parked();
-        worker.end_current();
-        let next = self.next(&mut shared);
-        drop(shared);
-        self.start(next);
-        self.workers.dispatch();
+        drop(worker.take_current());
+        self.go_on(shared);
+        self.place.workers.dispatch();
         Ok(())
     }
 
@@ -172,15 +140,17 @@ impl Session {
         let numbers = ended.undone.clone();
         let (end, peak_bytes) = run.check_cell_end(ended)?;
         if has_completed {
-            self.kept_at.store(self.host.now(), Ordering::Relaxed);
+            self.note_completed(&run);
         }
+        // Before nobody gets a turn.
+        let reason = self.reason_of_undone(state);
         let Undone { calls, runs, .. } = {
             let mut shared = self.shared.lock();
             let again = if is_kept { Vec::new() } else { shared.settlements.again().collect() };
             let left = Left { again, undone: numbers, ..Left::of(Effect::Back(state)) };
             let (undone, former) = shared.machine.over(run.in_session(), left);
             if let Some(former) = former {
-                worker.end_current();
+                drop(worker.take_current());
                 // The worker goes on by itself, or parks.
                 if let Some(carrier) = shared.machine.go_on() {
                     carrier.take_over(former.step_back());
@@ -189,35 +159,65 @@ impl Session {
             }
             undone
         };
-        run.settle(end, Some(peak_bytes), Place::Back(state));
-        self.reject_of(&run, calls);
-        for (other, calls) in runs {
-            other.undo_with(state);
-            self.reject_of(&other, calls);
-        }
+        run.settle(end, Some(peak_bytes), Effect::Back(state));
+        let error = run.failure();
+        self.reject_with(calls, error.as_ref());
+        self.undo(runs, &reason, state, error.as_ref());
         let mut shared = self.shared.lock();
         shared.machine.has_ended();
         self.go_on(shared);
         self.free_when_idle();
         Ok(())
     }
+}
 
-    /// Sends a message to the worker, if cells are in flight.
-    pub(super) fn pass_on(&self, shared: &mut Shared, inbound: Inbound) -> Passed {
-        let last = shared.machine.begun().next_back().cloned();
-        let Some(worker) = shared.worker.clone().filter(|_| last.is_some()) else {
-            return Passed::No(inbound);
-        };
-        if worker.link.waiting_bytes().saturating_add(inbound.held_bytes()) > self.limit_bytes {
-            return Passed::TooLarge(last);
+impl Run {
+    /// Another cell in flight has the turn now. Returns whether this one had a permit, which the other one gets.
+    pub(crate) fn step_back(&self) -> bool {
+        let mut shared = self.shared.lock();
+        if !self.is_settled() {
+            shared.stop_computing();
         }
-        if let Some(call) = inbound.call() {
-            shared.machine.sent(call);
+        std::mem::take(&mut shared.permit)
+    }
+
+    /// Has the turn now, with the permit of the cell before, if that had one.
+    pub(crate) fn take_over(&self, permit: bool) {
+        let mut shared = self.shared.lock();
+        let surplus = permit && (shared.permit || self.is_settled());
+        if !self.is_settled() {
+            shared.phase = Phase::Computing(Instant::now());
+            shared.permit |= permit;
         }
-        worker.dealings.lock().send(&inbound);
-        worker.link.send(ToWorker::Inbound(inbound).into_frame());
-        let is_parked = shared.machine.current().is_none();
-        Passed::On(if is_parked { shared.wake_worker(&worker) } else { None })
+        drop(shared);
+        if surplus {
+            self.workers.give_back_permit();
+        }
+    }
+
+    /// Whether it waits for the answer to a call, and nothing else can resume the worker.
+    pub(crate) fn is_calling(&self) -> bool {
+        self.shared.lock().calling.is_some()
+    }
+
+    /// The worker has parked: no cell computes.
+    pub(crate) fn park(&self) -> Result<(), Unreadable> {
+        let mut shared = self.shared.lock();
+        if shared.calling.is_some() {
+            return Err(Unreadable::Broken);
+        }
+        self.waits(&mut shared);
+        Ok(())
+    }
+
+    /// Stands for the worker, which can resume, in the queue for permits; false if it does already.
+    pub(crate) fn wake_worker(&self) -> bool {
+        let mut shared = self.shared.lock();
+        let waits = shared.phase == Phase::Waiting && shared.calling.is_none();
+        if waits {
+            shared.phase = Phase::Woken;
+        }
+        waits
     }
 }
 

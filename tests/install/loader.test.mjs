@@ -6,9 +6,9 @@
 
 import assert from 'node:assert/strict';
 import { execFileSync, spawnSync } from 'node:child_process';
-import { copyFileSync, mkdirSync, mkdtempSync, readFileSync, realpathSync, rmSync, writeFileSync } from 'node:fs';
+import { chmodSync, copyFileSync, cpSync, mkdirSync, mkdtempSync, readFileSync, realpathSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { join, relative } from 'node:path';
 import process from 'node:process';
 import { after, before, describe, test } from 'node:test';
 
@@ -53,12 +53,12 @@ writeFileSync(join(folder('isolane'), 'package.json'), JSON.stringify({ name: 'i
 for (const { name } of TARGETS) writeFileSync(join(folder(`isolane-${name}`), 'index.js'), `module.exports = '${name}';`);
 
 /** What the loader prints on a platform: the name of the package and its folder, or the error. */
-function loaded(platform, arch, report) {
+function loaded(platform, arch, report, path = loader) {
   const program = `
     for (const [name, value] of Object.entries(${JSON.stringify({ platform, arch })})) Object.defineProperty(process, name, { value });
     const report = ${JSON.stringify(report) ?? 'undefined'};
     Object.defineProperty(process, 'report', { value: report && { getReport: () => report } });
-    try { const { addon, folder } = require(${JSON.stringify(loader)}).loadAddon(); console.log(addon, folder); }
+    try { const { addon, folder } = require(${JSON.stringify(path)}).loadAddon(); console.log(addon, folder); }
     catch (error) { console.log(error.message); }`;
   return execFileSync(process.execPath, ['--eval', program], { cwd: home, encoding: 'utf8', timeout: CEILING_MS }).trim();
 }
@@ -77,9 +77,26 @@ test('the table has every target', () => {
 for (const [platform, arch, report, name] of REFUSED) {
   test(`${name} has no package`, { timeout: CEILING_MS }, () => {
     const all = TARGETS.map((target) => `isolane-${target.name}`).join(', ');
-    assert.equal(loaded(platform, arch, report), `isolane has no compiled part for ${name}: unsupported platform. There are the packages ${all}. In a clone of the project, npm run build compiles it.`);
+    assert.equal(loaded(platform, arch, report), `isolane has no compiled part for ${name}: unsupported platform. There are the packages ${all}.`);
   });
 }
+
+test('the package is found beside this one, where no folder is named node_modules', { timeout: CEILING_MS }, () => {
+  const [name, elsewhere] = ['linux-x64-gnu', realpathSync(mkdtempSync(join(tmpdir(), 'isolane-beside-')))];
+  after(() => rmSync(elsewhere, { recursive: true }));
+  cpSync(join(home, 'node_modules', 'isolane'), join(elsewhere, 'isolane'), { recursive: true });
+  const beside = join(elsewhere, `isolane-${name}`);
+  cpSync(join(home, 'node_modules', `isolane-${name}`), beside, { recursive: true });
+  const path = join(elsewhere, 'isolane', relative(join(home, 'node_modules', 'isolane'), loader));
+  assert.equal(loaded('linux', 'x64', GLIBC, path), `${name} ${beside}`);
+  writeFileSync(join(beside, 'package.json'), JSON.stringify({ name: `isolane-${name}`, version: '0.0.9' }));
+  assert.match(loaded('linux', 'x64', GLIBC, path), /cannot use its compiled part, isolane-linux-x64-gnu 0\.0\.9/);
+});
+
+test('programs that copy the files of an application find those of each target', { timeout: CEILING_MS }, () => {
+  const text = readFileSync(loader, 'utf8');
+  for (const { name } of TARGETS) assert.ok(text.includes(`join)(__dirname, '../../../../isolane-${name}')`), name);
+});
 
 test('a native package of another version is refused', { timeout: CEILING_MS }, () => {
   const path = join(folder('isolane-linux-x64-gnu'), 'package.json');
@@ -112,7 +129,10 @@ describe('a file that is there and cannot be loaded', { skip: process.platform !
   const place = folder(name);
   const addon = join(place, 'isolane.node');
   const compile = (source, ...flags) => execFileSync('cc', ['-shared', '-fPIC', '-nostdlib', '-x', 'c', '-', '-x', 'none', ...flags], { input: source });
-  before(() => writeFileSync(join(place, 'package.json'), JSON.stringify({ name, version: VERSION, main: 'isolane.node' })));
+  before(() => {
+    rmSync(join(place, 'index.js'));
+    writeFileSync(join(place, 'package.json'), JSON.stringify({ name, version: VERSION, main: 'isolane.node' }));
+  });
 
   /** The message of the loader, after the words of Node.js or of the system. */
   function refusal(command, args, flags = []) {
@@ -129,6 +149,20 @@ describe('a file that is there and cannot be loaded', { skip: process.platform !
     assert.equal(refusal('env', [], ['--no-addons']), expected);
     const permission = ['--permission', '--experimental-permission'].find((flag) => process.allowedNodeEnvironmentFlags.has(flag));
     assert.equal(refusal('env', [], ['--no-warnings', permission, '--allow-fs-read=*']), expected);
+  });
+
+  test('a file that is not in its package', { timeout: CEILING_MS }, () => {
+    rmSync(addon, { force: true });
+    assert.match(refusal('env', []), /The package is there, and this file of it is not\. Delete node_modules, and install again\.$/);
+  });
+
+  test('a file that the user may not read', { timeout: CEILING_MS, skip: process.getuid() !== 0 && 'only root runs programs as another user' }, () => {
+    writeFileSync(addon, '');
+    chmodSync(addon, 0o600);
+    chmodSync(home, 0o755);
+    const expected = 'The user of this process may not read the file. Install isolane as that user, or permit it to read node_modules.';
+    assert.equal(refusal('setpriv', ['--reuid=65534', '--clear-groups']), expected);
+    chmodSync(addon, 0o644);
   });
 
   test('a system whose glibc is too old', { timeout: CEILING_MS, skip: !host().name.endsWith('-gnu') }, () => {

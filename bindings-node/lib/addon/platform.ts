@@ -1,25 +1,40 @@
 // The compiled half of the package on this platform.
 //
 // In: the platform of this process. Out: the addon and its folder, where the executable of worker processes is too. The
-// addon comes from the package of the platform, which must have the version of this one, or, in a clone, from a build beside
-// this folder. Nothing is downloaded, compiled or spawned here. If there is no addon, or none that this process can load, the
+// addon comes from the package of the platform, which must have the version of this one; or from the folder of that package
+// beside this one, where no node_modules is in the path; or, in a clone, from a build beside this folder. Nothing is downloaded, compiled or spawned here. If there is no addon, or none that this process can load, the
 // error says which package is missing or why it is not loaded, and what to do.
 
 import './node-version.js';
 
-import { readFileSync, realpathSync } from 'node:fs';
+import { accessSync, constants, readFileSync, realpathSync } from 'node:fs';
 import { createRequire } from 'node:module';
-import { dirname, sep } from 'node:path';
+import { dirname, join, sep } from 'node:path';
 
 const load = createRequire(__filename);
+
+/**
+ * The folders of the native packages beside this one. Each path is written out: programs that copy the files which an
+ * application needs, such as Next.js, read these calls to find them, the executable of workers, too.
+ */
+const BESIDE: Readonly<Record<string, string>> = {
+  'darwin-arm64': join(__dirname, '../../../../isolane-darwin-arm64'),
+  'darwin-x64': join(__dirname, '../../../../isolane-darwin-x64'),
+  'linux-arm64-gnu': join(__dirname, '../../../../isolane-linux-arm64-gnu'),
+  'linux-arm64-musl': join(__dirname, '../../../../isolane-linux-arm64-musl'),
+  'linux-x64-gnu': join(__dirname, '../../../../isolane-linux-x64-gnu'),
+  'linux-x64-musl': join(__dirname, '../../../../isolane-linux-x64-musl'),
+  'win32-x64': join(__dirname, '../../../../isolane-win32-x64'),
+};
 
 /** Loads the addon. Throws an error that says how to get it. */
 export function loadAddon(): { addon: unknown; folder: string } {
   const names = namesHere();
   const failures: Failure[] = [];
   for (const name of names) {
-    checkVersion(`isolane-${name}`);
-    for (const place of [`isolane-${name}`, `../../isolane.${name}.node`]) {
+    const installed = [`isolane-${name}`, BESIDE[name]].filter((place) => place !== undefined);
+    for (const place of [...installed, `../../isolane.${name}.node`]) {
+      checkVersion(`isolane-${name}`, place);
       try {
         return { addon: load(place), folder: dirname(load.resolve(place)) };
       } catch (error) {
@@ -31,8 +46,8 @@ export function loadAddon(): { addon: unknown; folder: string } {
 }
 
 /** Throws if the native package is of another version than this one. Without a manifest of both there is no telling. */
-function checkVersion(native: string): void {
-  const [own, theirs] = [ownManifest(), manifest(`${native}/package.json`)];
+function checkVersion(native: string, place: string): void {
+  const [own, theirs] = [ownManifest(), manifest(`${place}/package.json`)];
   if (own === undefined || theirs === undefined || own.version === theirs.version) return;
   throw new Error(
     `isolane ${own.version} cannot use its compiled part, ${native} ${theirs.version}: both must have one version. Delete node_modules, and install again; if a lock file or an override names ${native}, let it name ${own.version}.`,
@@ -87,7 +102,7 @@ function explain(names: readonly string[], failures: readonly Failure[]): string
   const published = packages();
   const wanted = names.map((name) => `isolane-${name}`).filter((name) => published === undefined || published.includes(name));
   if (published !== undefined && wanted.length === 0) {
-    return `isolane has no compiled part for ${names.join(' or ')}: unsupported platform. There are the packages ${published.join(', ')}. In a clone of the project, npm run build compiles it.`;
+    return `isolane has no compiled part for ${names.join(' or ')}: unsupported platform. There are the packages ${published.join(', ')}.`;
   }
   const others = (published ?? []).filter((name) => !wanted.includes(name) && isInstalled(name));
   const there = others.length === 0 ? '' : ` Installed is ${others.join(' and ')}, for another platform.`;
@@ -95,8 +110,8 @@ function explain(names: readonly string[], failures: readonly Failure[]): string
     `isolane has no compiled part for ${names.join(' or ')}: the package ${wanted.join(' or ')} is not installed.${there} Usual causes:\n` +
     `- a lock file or a node_modules that was made on another platform: delete both, and run npm install here;\n` +
     `- an install without optional dependencies (--omit=optional, --no-optional): install with them (npm install --include=optional);\n` +
-    `- a bundler that put isolane into its bundle: mark isolane as external, and keep node_modules.\n` +
-    `In a clone of the project, npm run build compiles it.`
+    `- a bundler that put isolane into its bundle, or a copy of single files: mark isolane as external, and deploy node_modules.` +
+    (published === undefined ? `\nIn a clone of the project, npm run build compiles it.` : '')
   );
 }
 
@@ -110,11 +125,30 @@ function reason({ place, error }: Failure): string {
   if (wanted !== undefined) {
     return `The file needs glibc ${wanted}, and this system has ${glibcVersion() ?? 'an older one'}. The files of a published package need 2.17; one that was built on a newer system, for its own tests, needs more. docs/install.md lists the systems.`;
   }
+  if (code === 'MODULE_NOT_FOUND') {
+    return 'The package is there, and this file of it is not. Delete node_modules, and install again.';
+  }
+  if ('Deno' in globalThis) {
+    return 'Deno loads an addon with --allow-ffi, --allow-read, --allow-env and --allow-sys, or with -A.';
+  }
+  if (!isReadable(place)) {
+    return 'The user of this process may not read the file. Install isolane as that user, or permit it to read node_modules.';
+  }
   const folder = noexecMount(place);
   if (folder !== undefined) {
     return `The file system at ${folder} is mounted with noexec, so nothing there can be loaded. Install isolane in another folder, or mount this one without noexec.`;
   }
   return 'The file is there, and it is not for this system, or it is damaged. docs/install.md lists the systems; install again, without a copied node_modules.';
+}
+
+/** Whether this process may read the file. */
+function isReadable(place: string): boolean {
+  try {
+    accessSync(load.resolve(place), constants.R_OK);
+    return true;
+  } catch {
+    return false;
+  }
 }
 
 /** Where the file system of a place is mounted, if that is with `noexec`. Linux tells it. */

@@ -6,7 +6,7 @@
 
 import { execFileSync } from 'node:child_process';
 import { mkdirSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
-import { join, relative } from 'node:path';
+import { basename, join, relative } from 'node:path';
 
 import { ROOT } from '../bindings-node/addon.mjs';
 import { systemNeeds } from './checks.mjs';
@@ -22,7 +22,7 @@ export function packWheel(target, { module, worker }, { licences, stage, out }) 
   const info = metadata(stage);
   const pairs = sources().map((path) => [path, relative(SOURCE, path)]);
   const compiled = [[module, target.module], ...(worker === undefined ? [] : [[worker, target.worker]])];
-  pairs.push(...compiled.map(([path, name]) => [path, `isolane/${name}`]), [licences, 'isolane/LICENSES.txt']);
+  pairs.push(...compiled.map(([path, name]) => [path, `isolane/${name}`]), [licences, `${basename(info)}/licenses/LICENSES.txt`]);
   const tag = `${ABI}-${target.wheel(compiled.flatMap(([file]) => systemNeeds(target, file)))}`;
   return execFileSync(PYTHON, [join(ROOT, 'packaging', 'wheel.py'), info, tag, out, ...pairs.flat()], { encoding: 'utf8' }).trim();
 }
@@ -35,7 +35,9 @@ function metadata(stage) {
   execFileSync(MATURIN, ['pep517', 'write-dist-info', '--metadata-directory', folder, '--interpreter', PYTHON], { cwd: ROOT, stdio: ['ignore', 'ignore', 'pipe'] });
   const [name] = readdirSync(folder);
   const path = join(folder, name, 'METADATA');
-  writeFileSync(path, relinked(readFileSync(path, 'utf8'), 'README.md', (text) => text));
+  const text = relinked(readFileSync(path, 'utf8'), 'README.md', (words) => words);
+  // The compiled files have other licences in them, each with its text in this file.
+  writeFileSync(path, text.replace(/^License-File: LICENSE$/m, '$&\nLicense-File: LICENSES.txt'));
   return join(folder, name);
 }
 

@@ -6,7 +6,7 @@
 
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
-import { mkdirSync, readFileSync, readdirSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { chmodSync, mkdirSync, readFileSync, readdirSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { delimiter, join } from 'node:path';
 import process from 'node:process';
 import { after, before, describe, test } from 'node:test';
@@ -151,14 +151,20 @@ function userOf(node) {
     const causes = `Usual causes:
 - a lock file or a node_modules that was made on another platform: delete both, and run npm install here;
 - an install without optional dependencies (--omit=optional, --no-optional): install with them (npm install --include=optional);
-- a bundler that put isolane into its bundle: mark isolane as external, and keep node_modules.
-In a clone of the project, npm run build compiles it.`;
+- a bundler that put isolane into its bundle, or a copy of single files: mark isolane as external, and deploy node_modules.`;
 
     if (hasWorker) test('the worker', { timeout }, () => {
       renameSync(join(place, 'isolane-worker'), join(place, 'elsewhere'));
       const message = cjs(`try { new (require('isolane').Runtime)({ isolation: 'process' }); } catch (error) { console.log(error.name, error.message); }`);
-      assert.equal(message, `TypeError isolation 'process' needs the executable isolane-worker, and there is none in ${place}; build or install it, or name it with the option 'worker' or the environment variable ISOLANE_WORKER`);
+      assert.equal(message, `TypeError isolation 'process' needs the executable isolane-worker, and there is none in ${place}; install isolane again, or build it in a clone, or name it with the option 'worker' or the environment variable ISOLANE_WORKER`);
       renameSync(join(place, 'elsewhere'), join(place, 'isolane-worker'));
+    });
+
+    if (hasWorker) test('the mode of the worker', { timeout }, () => {
+      chmodSync(join(place, 'isolane-worker'), 0o644);
+      const message = esm(`import { Runtime } from 'isolane'; console.log((await new Runtime({ isolation: 'process' }).runCode('export default 0')).error.message);`);
+      assert.equal(message, `no worker could be started: ${join(place, 'isolane-worker')}: Permission denied (os error 13); the file must be executable (chmod +x), on a file system without noexec`);
+      chmodSync(join(place, 'isolane-worker'), 0o755);
     });
 
     if (!hasWorker) for (const [part, [names, program, message]] of Object.entries(ABSENT)) {

@@ -63,9 +63,22 @@ test('the README of each package has no link to a file', { timeout }, () => {
 
 test('the description of each wheel has no link to a file', { timeout }, () => {
   for (const wheel of packagesOf('.whl')) {
-    const program = 'import sys, zipfile; a = zipfile.ZipFile(sys.argv[1]); print(a.read(next(n for n in a.namelist() if n.endswith("/METADATA"))).decode())';
-    const text = execFileSync('python3', ['-c', program, wheel], { encoding: 'utf8' });
+    const text = ofWheel(wheel, '/METADATA');
     assert.deepEqual(relative(text), []);
     assert.match(text, /^\| Installing \| platforms, images, bundlers, lock files \|$/m);
   }
 });
+
+test('each wheel declares the licences of what is linked in', { timeout }, () => {
+  for (const wheel of packagesOf('.whl')) {
+    const declared = [...ofWheel(wheel, '/METADATA').matchAll(/^License-File: (.*)$/gm)].map(([, name]) => name);
+    assert.deepEqual(declared, ['LICENSE', 'LICENSES.txt']);
+    assert.match(ofWheel(wheel, '.dist-info/licenses/LICENSES.txt'), /Rust's standard library/);
+  }
+});
+
+/** The text of the file in a wheel whose path ends so. */
+function ofWheel(wheel, end) {
+  const program = 'import sys, zipfile; a = zipfile.ZipFile(sys.argv[1]); print(a.read(next(n for n in a.namelist() if n.endswith(sys.argv[2]))).decode())';
+  return execFileSync('python3', ['-c', program, wheel, end], { encoding: 'utf8', maxBuffer: 1 << 24, env: { ...process.env, PYTHONIOENCODING: 'utf-8' } });
+}

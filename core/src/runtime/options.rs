@@ -104,7 +104,7 @@ impl RuntimeOptions {
             let (remedy, kind) = if cfg!(windows) {
                 ("the packages for Windows come without it. Build it from a clone", ErrorKind::Unavailable)
             } else {
-                ("build or install it", ErrorKind::Type)
+                ("install isolane again, or build it in a clone", ErrorKind::Type)
             };
             let message = format!(
                 "isolation 'process' needs the executable {WORKER}, and there is none in {}; {remedy}, or name \

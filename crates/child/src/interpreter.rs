@@ -106,7 +106,11 @@ async fn find_by(
 fn on_path(name: &Path) -> io::Result<PathBuf> {
     if name.as_os_str().as_bytes().contains(&b'/') {
         let path = std::path::absolute(name)?;
-        return if is_program(&path) { Ok(path) } else { Err(not_found()) };
+        return match is_program(&path) {
+            true => Ok(path),
+            false if path.is_file() => Err(io::ErrorKind::PermissionDenied.into()),
+            false => Err(not_found()),
+        };
     }
     let path = env::var_os("PATH").unwrap_or_else(|| "/usr/local/bin:/usr/bin:/bin".into());
     let found =

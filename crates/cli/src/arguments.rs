@@ -54,7 +54,7 @@ pub(crate) enum Command {
 
 #[derive(Args, Debug)]
 pub(crate) struct CodeArguments {
-    /// The file, or - for stdin. TypeScript, unless its name ends in .js or .mjs.
+    /// The file, or - for stdin. TypeScript, unless its name ends in .js, .mjs or .cjs.
     pub(crate) file: PathBuf,
     /// The export that becomes the result, in place of the default export.
     #[arg(long = "fn", value_name = "NAME")]

@@ -156,11 +156,9 @@ async fn attempt(installation: &Installation, place: Place) -> Result<Option<Con
 /// The confinement that a program would have, or the reason why none starts. No interpreter is needed for it.
 async fn trial(installation: &Installation) -> Result<ProgramConfinement, String> {
     let named = installation.worker_folder.as_deref().map(launcher_in);
-    let mut executor = ConfinedCodeExecutor::new();
-    if let Ok(worker) = find_launcher(named.as_deref()) {
-        let interpreter = worker.to_string_lossy().into_owned();
-        executor = executor.with_worker(worker).with_interpreter(interpreter);
-    }
+    let worker = find_launcher(named.as_deref()).unwrap_or_else(|missing| missing.path);
+    let interpreter = worker.to_string_lossy().into_owned();
+    let executor = ConfinedCodeExecutor::new().with_worker(worker).with_interpreter(interpreter);
     executor.confinement().await.map_err(|error| error.message().to_owned())
 }
 

@@ -226,8 +226,7 @@ impl Driver {
                 self.zygote = Some(zygote);
             }
             Err(error) => {
-                let why = format!("{}: {error}", worker.program.display());
-                self.workers.unavailable(&Lost::refused(why, error));
+                self.workers.unavailable(&Lost::not_started(&worker.program, error));
             }
         }
     }

@@ -1,6 +1,6 @@
 //! The reasons why a run has no worker, and their messages.
 
-use std::{io, sync::Arc};
+use std::{io, path::Path, sync::Arc};
 
 use isolane_confine::Ended;
 
@@ -25,6 +25,21 @@ impl Lost {
     /// None can be started because of that error of the system.
     pub(crate) fn refused(why: String, error: io::Error) -> Self {
         Self::Unavailable { why, cause: Some(Cause::Error(Arc::new(error))) }
+    }
+
+    /// None can be started because the system refuses the program.
+    pub(crate) fn not_started(program: &Path, error: io::Error) -> Self {
+        let remedy = match error.kind() {
+            io::ErrorKind::PermissionDenied => {
+                "; the file must be executable (chmod +x), on a file system without noexec"
+            }
+            // The file is there. Something else is not.
+            io::ErrorKind::NotFound if program.exists() => {
+                "; a worker needs /dev/null, and the dynamic loader of the system"
+            }
+            _ => "",
+        };
+        Self::refused(format!("{}: {error}{remedy}", program.display()), error)
     }
 
     pub(crate) fn cause(&self) -> Option<Cause> {

@@ -271,8 +271,8 @@ fn unsupported(reason: String) -> ExecutorError {
 
 fn no_launcher(NoLauncher { path }: NoLauncher) -> ExecutorError {
     let message = format!(
-        "a confined program needs the executable isolane-worker, and there is none at {}; build or install it, or name it \
-         with with_worker or the environment variable {VARIABLE}",
+        "a confined program needs the executable isolane-worker, and there is none at {}; install isolane again, \
+         or name it with the environment variable {VARIABLE}",
         path.display()
     );
     ExecutorError::new(ExecutorErrorKind::Spawn, message)

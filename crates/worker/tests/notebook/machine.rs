@@ -88,7 +88,7 @@ fn what_is_missing_is_the_reason() {
         reason.expect("a reason")
     };
     let told = reason(PyOptions { worker: Some("/nowhere".into()), ..python() });
-    let expected = "confined cells need the executable isolane-worker, and there is none at /nowhere; build or install it, \
+    let expected = "confined cells need the executable isolane-worker, and there is none at /nowhere; install isolane again, \
                     or name it with the environment variable ISOLANE_WORKER";
     assert_eq!(told, expected);
     // Another program, which knows nothing of the launcher's words.

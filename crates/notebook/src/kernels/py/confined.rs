@@ -297,8 +297,8 @@ fn launcher(named: Option<&Path>) -> Result<PathBuf, Refused> {
     find_launcher(named).map_err(|missing| {
         let path = missing.path.display();
         Refused::from(format!(
-            "confined cells need the executable isolane-worker, and there is none at {path}; build or install it, or name \
-             it with the environment variable {VARIABLE}"
+            "confined cells need the executable isolane-worker, and there is none at {path}; install isolane again, \
+             or name it with the environment variable {VARIABLE}"
         ))
     })
 }

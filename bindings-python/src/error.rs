@@ -61,7 +61,7 @@ fn of_package(
     py: Python<'_>,
     class: &PyOnceLock<Py<PyType>>,
     name: &str,
-    args: impl PyErrArguments + Send + Sync + 'static,
+    args: impl PyErrArguments + 'static,
 ) -> PyErr {
     match class.import(py, "isolane._errors", name) {
         Ok(class) => PyErr::from_type(class.clone(), args),

@@ -7,7 +7,7 @@
 
 import './node-version.js';
 
-import { accessSync, constants, readFileSync, realpathSync } from 'node:fs';
+import { accessSync, constants, existsSync, readFileSync, realpathSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { dirname, join, sep } from 'node:path';
 
@@ -111,7 +111,7 @@ function explain(names: readonly string[], failures: readonly Failure[]): string
     `- a lock file or a node_modules that was made on another platform: delete both, and run npm install here;\n` +
     `- an install without optional dependencies (--omit=optional, --no-optional): install with them (npm install --include=optional);\n` +
     `- a bundler that put isolane into its bundle, or a copy of single files: mark isolane as external, and deploy node_modules.` +
-    (published === undefined ? `\nIn a clone of the project, npm run build compiles it.` : '')
+    (existsSync(join(__dirname, '../../Cargo.toml')) ? `\nIn a clone of the project, npm run build compiles it.` : '')
   );
 }
 

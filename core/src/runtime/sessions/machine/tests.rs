@@ -342,23 +342,30 @@ impl World {
             self.calls.iter().filter(|(_, run)| computes(run)).map(|it| Event::Settle(*it.0)),
         );
         if self.is_told() {
-            if self.in_worker.is_some() {
-                events.push(Event::Park);
-            }
-            if self.in_worker.is_some() || self.has_frames {
-                let others = self.begun().filter(|begun| Some(*begun) != self.in_worker);
-                events.extend(others.map(Event::Turn));
-            }
-            for &call in &self.unplaced {
-                events.push(Event::Placed(call, 0));
-                events.extend(self.begun().last().map(|cell| Event::Placed(call, cell)));
-            }
-            let is_over = |cell: &u32| *cell != 0 && !self.runs.contains_key(cell);
-            let late = self.calls.iter().filter(|(_, cell)| is_over(cell));
-            events.extend(late.map(|(call, _)| Event::Placed(*call, 0)));
-            if self.in_worker.is_none() && !self.isolate.begun.is_empty() {
-                events.push(Event::Lose);
-            }
+            events.extend(self.events_of_worker());
+        }
+        events
+    }
+
+    /// The events that a worker tells of.
+    fn events_of_worker(&self) -> Vec<Event> {
+        let mut events = Vec::new();
+        if self.in_worker.is_some() {
+            events.push(Event::Park);
+        }
+        if self.in_worker.is_some() || self.has_frames {
+            let others = self.begun().filter(|begun| Some(*begun) != self.in_worker);
+            events.extend(others.map(Event::Turn));
+        }
+        for &call in &self.unplaced {
+            events.push(Event::Placed(call, 0));
+            events.extend(self.begun().last().map(|cell| Event::Placed(call, cell)));
+        }
+        let is_over = |cell: &u32| *cell != 0 && !self.runs.contains_key(cell);
+        let late = self.calls.iter().filter(|(_, cell)| is_over(cell));
+        events.extend(late.map(|(call, _)| Event::Placed(*call, 0)));
+        if self.in_worker.is_none() && !self.isolate.begun.is_empty() {
+            events.push(Event::Lose);
         }
         events
     }

@@ -6,7 +6,7 @@
 // file is, so it names them.
 
 import { execFileSync } from 'node:child_process';
-import { chmodSync, copyFileSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { chmodSync, copyFileSync, mkdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import process from 'node:process';
 
@@ -42,7 +42,10 @@ function page(path, paths) {
   });
 }
 
-/** Packs the package of a target from its addon and its worker, if it has one. Returns the path of its tarball. */
+/**
+ * Packs the package of a target from its addon and its worker, if it has one. Returns the path of its tarball. `bytes` of the
+ * manifest is the size of the addon: the loader refuses a file that was cut off, which would end the process.
+ */
 export function packTarget(target, { addon, worker }, { licences, stage, out }) {
   const main = own();
   const { version, license, engines, description } = main;
@@ -59,7 +62,7 @@ export function packTarget(target, { addon, worker }, { licences, stage, out }) 
   copyFileSync(join(ROOT, 'LICENSE'), join(folder, 'LICENSE'));
   writeFileSync(join(folder, 'LICENSES.txt'), licences);
   writeFileSync(join(folder, 'README.md'), `The compiled files of isolane for ${target.name}. Install \`isolane\`, which depends on this package.\n`);
-  const manifest = { name, version, description: `${description} (${target.name})`, license, engines, main: file, files: [...files, 'LICENSES.txt'], ...target.fits };
+  const manifest = { name, version, description: `${description} (${target.name})`, license, engines, main: file, bytes: statSync(addon).size, files: [...files, 'LICENSES.txt'], ...target.fits };
   return pack(folder, manifest, out);
 }
 

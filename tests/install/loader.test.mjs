@@ -6,7 +6,7 @@
 
 import assert from 'node:assert/strict';
 import { execFileSync, spawnSync } from 'node:child_process';
-import { chmodSync, copyFileSync, cpSync, mkdirSync, mkdtempSync, readFileSync, realpathSync, rmSync, writeFileSync } from 'node:fs';
+import { chmodSync, copyFileSync, cpSync, mkdirSync, mkdtempSync, readFileSync, realpathSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, relative } from 'node:path';
 import process from 'node:process';
@@ -107,6 +107,18 @@ test('a native package of another version is refused', { timeout: CEILING_MS }, 
   );
   writeFileSync(path, JSON.stringify({ name: 'isolane-linux-x64-gnu', version: VERSION }));
   assert.equal(loaded('linux', 'x64', GLIBC), `linux-x64-gnu ${join(home, 'node_modules', 'isolane-linux-x64-gnu')}`);
+});
+
+test('a file that was cut off is refused before it ends the process', { timeout: CEILING_MS }, () => {
+  const place = folder('isolane-linux-x64-gnu');
+  const [{ size }, path] = [statSync(join(place, 'index.js')), join(place, 'package.json')];
+  writeFileSync(path, JSON.stringify({ name: 'isolane-linux-x64-gnu', version: VERSION, bytes: size + 1 }));
+  assert.equal(
+    loaded('linux', 'x64', GLIBC),
+    `isolane cannot load its compiled part, isolane-linux-x64-gnu: the file has ${size} bytes of ${size + 1}. A copy was cut off, or a disk was full. Delete node_modules, and install again.`,
+  );
+  writeFileSync(path, JSON.stringify({ name: 'isolane-linux-x64-gnu', version: VERSION, bytes: size }));
+  assert.equal(loaded('linux', 'x64', GLIBC), `linux-x64-gnu ${place}`);
 });
 
 test('a Node.js that is older than the package needs is refused by each entry', { timeout: CEILING_MS }, () => {

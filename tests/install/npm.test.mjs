@@ -6,7 +6,7 @@
 
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
-import { chmodSync, mkdirSync, readFileSync, readdirSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { chmodSync, mkdirSync, readFileSync, readdirSync, renameSync, rmSync, statSync, truncateSync, writeFileSync } from 'node:fs';
 import { delimiter, join } from 'node:path';
 import process from 'node:process';
 import { after, before, describe, test } from 'node:test';
@@ -217,8 +217,17 @@ function userOf(node) {
       assert.equal(message, `isolane has no compiled part for sunos-ia32: unsupported platform. There are the packages ${listed.join(', ')}.`);
     });
 
+    test('a file that was cut off', { timeout }, () => {
+      const file = join(place, `isolane.${target.name}.node`);
+      const { size } = statSync(file);
+      truncateSync(file, size - 1);
+      assert.match(failure(), new RegExp(`^isolane cannot load its compiled part, ${native}: the file has ${size - 1} bytes of ${size}\\. `));
+      truncateSync(file, size);
+    });
+
     test('a file that the system cannot load', { timeout }, () => {
-      writeFileSync(join(place, `isolane.${target.name}.node`), 'not an addon');
+      const file = join(place, `isolane.${target.name}.node`);
+      writeFileSync(file, Buffer.alloc(statSync(file).size, 'no addon '));
       assert.match(failure(), new RegExp(`^isolane cannot load its compiled part, ${native}: .+\\. The file is there, and it is not for this system, or it is damaged\\.`));
     });
 

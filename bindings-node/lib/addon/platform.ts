@@ -2,12 +2,13 @@
 //
 // In: the platform of this process. Out: the addon and its folder, where the executable of worker processes is too. The
 // addon comes from the package of the platform, which must have the version of this one; or from the folder of that package
-// beside this one, where no node_modules is in the path; or, in a clone, from a build beside this folder. Nothing is downloaded, compiled or spawned here. If there is no addon, or none that this process can load, the
-// error says which package is missing or why it is not loaded, and what to do.
+// beside this one, where no node_modules is in the path; or, in a clone, from a build beside this folder. Nothing is
+// downloaded, compiled or spawned here. If there is no addon, or none that this process can load, the error says which package
+// is missing or why it is not loaded, and what to do.
 
 import './node-version.js';
 
-import { accessSync, constants, existsSync, readFileSync, realpathSync } from 'node:fs';
+import { accessSync, constants, existsSync, readFileSync, realpathSync, statSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { dirname, join, sep } from 'node:path';
 
@@ -34,7 +35,7 @@ export function loadAddon(): { addon: unknown; folder: string } {
   for (const name of names) {
     const installed = [`isolane-${name}`, BESIDE[name]].filter((place) => place !== undefined);
     for (const place of [...installed, `../../isolane.${name}.node`]) {
-      checkVersion(`isolane-${name}`, place);
+      checkPackage(`isolane-${name}`, place);
       try {
         return { addon: load(place), folder: dirname(load.resolve(place)) };
       } catch (error) {
@@ -45,13 +46,34 @@ export function loadAddon(): { addon: unknown; folder: string } {
   throw new Error(explain(names, failures), { cause: new AggregateError(failures.map(({ error }) => error), 'each place that was tried') });
 }
 
-/** Throws if the native package is of another version than this one. Without a manifest of both there is no telling. */
-function checkVersion(native: string, place: string): void {
+/**
+ * Throws if the native package is of another version than this one, or its file was cut off: to load that would end the
+ * process. Without a manifest of both there is no telling.
+ */
+function checkPackage(native: string, place: string): void {
   const [own, theirs] = [ownManifest(), manifest(`${place}/package.json`)];
-  if (own === undefined || theirs === undefined || own.version === theirs.version) return;
+  if (own === undefined || theirs === undefined) return;
+  if (own.version === theirs.version) return checkSize(native, place, theirs.bytes ?? 0);
   throw new Error(
     `isolane ${own.version} cannot use its compiled part, ${native} ${theirs.version}: both must have one version. Delete node_modules, and install again; if a lock file or an override names ${native}, let it name ${own.version}.`,
   );
+}
+
+function checkSize(native: string, place: string, expected: number): void {
+  const bytes = sizeOf(place);
+  if (bytes === undefined || bytes >= expected) return;
+  throw new Error(
+    `isolane cannot load its compiled part, ${native}: the file has ${bytes} bytes of ${expected}. A copy was cut off, or a disk was full. Delete node_modules, and install again.`,
+  );
+}
+
+/** The size of the file that a place names, if it is there. */
+function sizeOf(place: string): number | undefined {
+  try {
+    return statSync(load.resolve(place)).size;
+  } catch {
+    return undefined;
+  }
 }
 
 interface Failure {
@@ -173,6 +195,8 @@ function noexecMount(place: string): string | undefined {
 interface Manifest {
   readonly name: string;
   readonly version: string;
+  /** The size of the addon of a native package. */
+  readonly bytes?: number;
   readonly optionalDependencies?: object;
 }
 

@@ -24,7 +24,7 @@ pub(in crate::isolate) struct Exported {
 pub(in crate::isolate) enum Sender {
     InFlight,
     Completed,
-    /// It was undone, and a part of what it did is there.
+    /// The cell was undone, and a part of its state is there.
     Undone,
 }
 

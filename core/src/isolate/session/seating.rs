@@ -32,7 +32,7 @@ pub(in crate::isolate) fn is_anothers_turn(state: &State) -> bool {
     }
 }
 
-/// What has become of a cell that has sent a function to the host.
+/// Whether a cell that has sent a function to the host is in flight, has completed, or was undone.
 pub(in crate::isolate) fn sender(state: &State, cell: u32) -> Sender {
     let Some(seats) = state.seats() else { return Sender::Completed };
     if seats.is_undone(cell) {

@@ -5,14 +5,14 @@ use crate::modules::session_request::UpdateRequest;
 /// The updates of one session.
 #[derive(Clone, Default)]
 pub(crate) struct Updates {
-    /// Those that nobody has yet.
+    /// Updates that nobody has yet.
     pending: Vec<UpdateRequest>,
-    /// Those that an isolate has, and that a new one would need.
+    /// Updates that an isolate has, and that a new one would need.
     applied: Vec<UpdateRequest>,
 }
 
 impl Updates {
-    /// Those of a copy, whose isolate has all but these.
+    /// The updates of a copy, whose isolate has all but these.
     pub(crate) fn of_copy(&self, pending: Vec<UpdateRequest>) -> Self {
         Self { pending, applied: self.applied.clone() }
     }
@@ -21,12 +21,12 @@ impl Updates {
         self.pending.push(update);
     }
 
-    /// Those that nobody has yet.
+    /// Updates that nobody has yet.
     pub(crate) fn pending(&self) -> &[UpdateRequest] {
         &self.pending
     }
 
-    /// Those that a new isolate needs.
+    /// Updates that a new isolate needs.
     pub(crate) fn applied(&self) -> &[UpdateRequest] {
         &self.applied
     }

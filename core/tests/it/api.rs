@@ -60,6 +60,7 @@ fn every_public_type_can_be_sent_and_shared() {
         Completion,
         Confinement,
         EndHook,
+        EndedBy,
         Error,
         ErrorCode,
         ErrorKind,

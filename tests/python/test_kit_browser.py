@@ -15,6 +15,8 @@ from collections.abc import AsyncIterator, Callable, Iterator
 from typing import Any
 
 import pytest
+from isolane import _page_commands
+from isolane._page import PageDriver
 from isolane.kit import Kit, Proxy
 from playwright.async_api import Page, async_playwright
 from playwright.sync_api import Browser, sync_playwright
@@ -296,6 +298,36 @@ def test_a_cell_does_not_wait_for_ever_for_a_call_that_it_did_not_await(
                 assert page.text_content("p") == "one"
                 cell = session.run_sync(f"[await c{number}, await browser.extractText('p')]")
                 assert cell.result == [["BrowserError", message], "one"], cell.error
+
+    with_browser(act)
+
+
+@needs_chromium
+def test_a_page_stays_that_stops_after_its_cell(
+    server: Any, options: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The thread of the cell gets the kit's order to stop the page, and the page takes long."""
+    send = PageDriver._send
+
+    def send_and_wait(driver: PageDriver, number: int, answer: Any) -> None:
+        send(driver, number, answer)
+        if answer[0] == "failed":
+            time.sleep(1)
+
+    monkeypatch.setattr(PageDriver, "_send", send_and_wait)
+    monkeypatch.setattr(_page_commands, "_LOOK_S", 0)
+
+    def act(browser: Browser) -> None:
+        page = browser.new_page()
+        with (
+            Kit(browser={"page": page, "timeout_ms": 3_600_000}, **options) as kit,
+            kit.session() as session,
+        ):
+            session.run_sync(f"await browser.navigate('{url(server)}')")
+            goes = f"browser.navigate('{url(server, '/silent')}').catch(() => {{}})"
+            cell = session.run_sync(f"{goes}; await fetch('{url(server, '/asked')}'); 1")
+            assert cell.result == 1, cell.error
+            assert session.run_sync("await browser.extractText('body > p')").result == "one"
 
     with_browser(act)
 

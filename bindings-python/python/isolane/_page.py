@@ -83,6 +83,11 @@ class _Work:
             self.loading.end()
 
 
+def _is_of_kit(kind: str, fields: dict[str, Any]) -> bool:
+    """Whether the kit itself stops or leaves the page. It does so after the end of a call, too."""
+    return kind == "halt" or (kind == "navigate" and fields["url"] == "about:blank")
+
+
 class _Cell:
     """A cell for which the thread of a synchronous page waits."""
 
@@ -245,7 +250,8 @@ class PageDriver:
         task.cancel()
 
     def _why_ended(self, work: _Work, cell: _Cell | None) -> str | None:
-        """Why a call of a synchronous page ends that has time left."""
+        """Why a task of a synchronous page ends that has time left. `cell`: the one that asked for
+        it."""
         if not self._is_awaited(work):
             return "it is given up"
         if cell is not None and cell.has_left():
@@ -288,7 +294,8 @@ class PageDriver:
             page = await self._page(bridge)
             if _is_async(page) or self._loop is None:
                 return await self._perform(page, work, timeout_ms, fields)
-            why = functools.partial(self._why_ended, work, self._cells.get(bridge))
+            cell = None if _is_of_kit(work.kind, fields) else self._cells.get(bridge)
+            why = functools.partial(self._why_ended, work, cell)
             with bounded(self._loop, timeout_ms, why) as ends:
                 try:
                     answer = await self._perform(page, work, timeout_ms, fields)

@@ -2,8 +2,9 @@
 //!
 //! In: cells, each with a number, and the host's messages. Out: frames of the cell whose turn it is. A cell that waits for
 //! the host gives its turn away: to a cell for which a message has come, or a job waits in the engine. When there is
-//! none, the worker parks, and the host may begin another cell. It does so too when the host asks for it, so that new
-//! cells need not wait for all others. The rules are those of `runtime/sessions/machine/isolate.rs`.
+//! none, the worker parks, and the host may begin another cell. When the host asks for that, the worker parks as soon as
+//! the cells that can resume by then have had their turns: a new cell need not wait until all others wait, nor do all
+//! cells begin before one ends. The rules are those of `runtime/sessions/machine/isolate.rs`.
 
 use std::{
     collections::VecDeque,
@@ -42,6 +43,8 @@ pub(super) struct Interleaved<'s> {
     called: VecDeque<u32>,
     /// How many messages it had taken when it told the host last that it parks.
     parked: Option<u64>,
+    /// How many turns come before it parks, once the host has asked for that.
+    turns_left: Option<usize>,
 }
 
 /// A cell that has begun and is not over.
@@ -55,7 +58,8 @@ struct Flight {
 
 impl<'s> Interleaved<'s> {
     pub(super) fn new(session: &'s mut Session) -> Self {
-        Self { session, flights: Vec::new(), called: VecDeque::new(), parked: None }
+        let (flights, called) = (Vec::new(), VecDeque::new());
+        Self { session, flights, called, parked: None, turns_left: None }
     }
 
     /// Does what the host asks for until it is gone.
@@ -79,11 +83,11 @@ impl<'s> Interleaved<'s> {
         self.end_asked()?;
         self.dispatch()?;
         if self.flights.is_empty() {
-            self.shared().mail.yields.store(false, Ordering::Relaxed);
+            self.forget_yield();
             let heard = self.session.wire.lock().hear(Wait::Ever);
             return self.take(heard).map(drop);
         }
-        if self.shared().mail.yields.load(Ordering::Relaxed) {
+        if self.yields() {
             return self.park(Wait::Ever);
         }
         if let Some(number) = self.session.isolate.wanted() {
@@ -101,6 +105,18 @@ impl<'s> Interleaved<'s> {
         let news = self.flights.iter().filter(|flight| flight.stalled.is_none());
         self.called.extend(news.map(|flight| flight.number));
         if self.called.is_empty() { self.park_stalled() } else { Ok(()) }
+    }
+
+    /// Whether the host waits for the worker to park, and those that could resume when it asked have had their turns.
+    fn yields(&mut self) -> bool {
+        let is_asked = self.shared().mail.yields.load(Ordering::Relaxed);
+        is_asked && *self.turns_left.get_or_insert(self.called.len()) == 0
+    }
+
+    /// The host does not wait any more.
+    fn forget_yield(&mut self) {
+        self.shared().mail.yields.store(false, Ordering::Relaxed);
+        self.turns_left = None;
     }
 
     /// Waits for the host, though nothing that it sends can resume a cell. Ends those that have waited for long enough.
@@ -150,7 +166,7 @@ impl<'s> Interleaved<'s> {
         );
         if is_work {
             self.shared().taken.fetch_add(1, Ordering::Relaxed);
-            self.shared().mail.yields.store(false, Ordering::Relaxed);
+            self.forget_yield();
         }
         match told {
             ToWorker::Cell(cell) => self.begin(*cell)?,
@@ -213,6 +229,7 @@ impl<'s> Interleaved<'s> {
         };
         let embedder = Arc::clone(&flight.embedder);
         let mut inbox = std::mem::take(&mut flight.inbox);
+        self.turns_left = self.turns_left.map(|left| left.saturating_sub(1));
         // Those of the session came for nothing that was known yet: they may be about what these bring.
         inbox.append(&mut self.session.take_inbox());
         self.tell_turn(number)?;

@@ -14,7 +14,7 @@ use std::{
 
 use crate::family::{self, alone, eventually};
 use isolane::{
-    CellOptions, ExecutionResult, HostError, HostFunction, Inputs, Isolation, Runtime,
+    CellOptions, Cells, ExecutionResult, HostError, HostFunction, Inputs, Isolation, Runtime,
     RuntimeOptions, SandboxFunction, Session, SessionOptions, SessionState, SessionUpdate, Status,
 };
 
@@ -330,5 +330,40 @@ fn calls_made_at_once_run_in_their_order() {
         made = numbers.end;
         let sorted = run(&session, "all.every((n, i) => n === i) ? all.length : 0");
         assert_eq!(number(sorted), made, "batch {batch}");
+    }
+}
+
+#[test]
+fn cells_begin_one_after_another_while_others_never_wait_for_the_host() {
+    let _alone = alone();
+    let runtime = runtime();
+    let (tell, begun) = mpsc::channel();
+    let begin = HostFunction::new(move || tell.send(()).expect("the test waits"));
+    let (later, open) = later(1);
+    let globals = Inputs::new().with("begun", begin).with("later", later);
+    let options = SessionOptions { globals, cells: Cells::Interleave, ..SessionOptions::default() };
+    let session = runtime.session(options).expect("a session");
+    // Two cells that wake each other: a job of one of them always waits.
+    let source = "let done = false; let turns = 0; const wakes = [() => {}, () => {}];
+        async function play(own: number) {
+            while (!done) {
+                turns += 1;
+                if (turns === 100) begun();
+                await new Promise<void>((wake) => { wakes[own] = wake; wakes[1 - own](); });
+            }
+            wakes[1 - own]();
+        }
+        0";
+    assert_eq!(number(run(&session, source)), 0);
+    let start = |source: &str| session.run(source, CellOptions::default());
+    let players = [start("await play(0); 1"), start("await play(1); 1")];
+    begun.recv_timeout(Duration::from_mins(2)).expect("both play");
+    // Each of these stays in flight, so its end does not make room for the next one.
+    let waiting: Vec<_> = (0..20).map(|_| start("await later()")).collect();
+    let last = start("done = true; turns");
+    assert!(number(last.wait().expect("no misuse")) >= 100);
+    open.store(true, Ordering::SeqCst);
+    for cell in players.into_iter().chain(waiting) {
+        assert_eq!(number(cell.wait().expect("no misuse")), 1);
     }
 }

@@ -126,9 +126,7 @@ impl Place for WorkerPlace {
     /// Has the worker park if a run waits for that; has it go on if it has parked for a run that has ended meanwhile.
     fn idle(shared: &mut Shared<Self>) -> Option<Arc<Run>> {
         let worker = shared.at.worker.clone()?;
-        if shared.machine.offers() {
-            worker.link.send(ToWorker::Yield.into_frame());
-        } else if shared.machine.parked_for_nothing() {
+        if !shared.offer(&worker) && shared.machine.parked_for_nothing() {
             worker.dealings.lock().sent += 1;
             worker.link.send(ToWorker::GoOn.into_frame());
             return shared.wake_worker(&worker);
@@ -334,9 +332,7 @@ impl Session {
             if self.request.interleave && !run.is_cell() {
                 shared.machine.ask(run.in_session());
             }
-            if shared.machine.offers_to_held_back() {
-                worker.link.send(ToWorker::Yield.into_frame());
-            }
+            shared.offer(&worker);
             worker
         };
         worker.watch(Instant::now());
@@ -399,6 +395,15 @@ impl Session {
 }
 
 impl Shared<WorkerPlace> {
+    /// Asks the worker to park, if a run waits for that. Returns whether it did.
+    pub(super) fn offer(&mut self, worker: &SessionWorker) -> bool {
+        let offers = self.machine.offers();
+        if offers {
+            worker.link.send(ToWorker::Yield.into_frame());
+        }
+        offers
+    }
+
     /// Has the parked worker go on. Returns the cell that is to be woken for it.
     pub(super) fn wake_worker(&mut self, worker: &SessionWorker) -> Option<Arc<Run>> {
         let carrier = self.machine.go_on()?;

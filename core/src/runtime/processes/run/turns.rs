@@ -60,7 +60,8 @@ impl Session {
 
     /// The worker has a cell compute.
     fn turn(&self, worker: &SessionWorker, number: u32) -> Result<(), Unreadable> {
-        let machine = &mut self.shared.lock().machine;
+        let mut shared = self.shared.lock();
+        let machine = &mut shared.machine;
         let run = machine.cell(number)?.clone();
         if machine.is_current(number) {
             return Ok(());
@@ -75,6 +76,8 @@ impl Session {
         worker.set_current(&run);
         run.take_over(permit);
         machine.turn(number);
+        // Others came while a question had the turn, or a run that has not begun.
+        shared.offer(worker);
         Ok(())
     }
 

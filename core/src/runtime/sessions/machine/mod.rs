@@ -182,8 +182,6 @@ pub(crate) struct Machine<P: Parts> {
     /// How many threads end all runs at the moment. Nobody gets a turn meanwhile, and the host hears of those ends before
     /// that of the session.
     ending: usize,
-    /// Whether a run or a call came while nobody got a turn.
-    was_held_back: bool,
     closers: Vec<P::Closer>,
 }
 
@@ -248,7 +246,6 @@ impl<P: Parts> Machine<P> {
             refuses_calls: false,
             life: Life::Open,
             ending: 0,
-            was_held_back: false,
             closers: Vec::new(),
         }
     }
@@ -327,7 +324,6 @@ impl<P: Parts> Machine<P> {
     pub(crate) fn push(&mut self, number: u32, kind: Kind, run: P::Run) {
         self.add(number, kind, run, Stage::Queued);
         self.queue.push(Entry::Run(number));
-        self.was_held_back |= self.ending > 0;
     }
 
     /// The run of a call that has the turn.
@@ -410,13 +406,11 @@ impl<P: Parts> Machine<P> {
         None
     }
 
-    /// The run has begun.
+    /// The run has begun. A worker forgets with it that it was to park for one.
     pub(crate) fn begin(&mut self, number: u32) {
         self.granted.retain(|granted| *granted != number);
         self.set_stage(number, Stage::Begun);
-        if self.offer == Offer::Parked {
-            self.offer = Offer::None;
-        }
+        self.offer = Offer::None;
         if self.kind_of(number).is_some_and(Kind::is_cell) {
             self.begun.push(number);
         }
@@ -446,7 +440,6 @@ impl<P: Parts> Machine<P> {
     fn note_waiting(&mut self, call: u32) {
         self.calls.place(call, Placed::Waiting);
         self.queue.push(Entry::Call(call));
-        self.was_held_back |= self.ending > 0;
     }
 
     /// Whether a message for the run that has the turn would overtake calls that wait.

@@ -1,7 +1,7 @@
 //! The events of an isolate in a worker, which tells itself which cell in flight computes.
 //!
-//! The worker is given a run that has not begun when it has parked, which it does as soon as no cell computes. It is asked
-//! to do so earlier while such a run waits.
+//! The worker is given a run that has not begun when it has parked, which it does as soon as no cell computes. The
+//! worker is asked to park earlier while such a run waits, once for each run: it forgets that as soon as a run begins.
 
 use std::{collections::HashSet, mem};
 
@@ -80,22 +80,17 @@ impl<P: Parts> Machine<P> {
         self.current()
     }
 
-    /// Whether the worker is to be asked to park, because a run can begin as soon as it does.
+    /// Whether the worker is to be asked to park, because a run can begin as soon as it does. A run that has the turn,
+    /// and has not begun, comes before that one.
     pub(crate) fn offers(&mut self) -> bool {
-        let computes = self.current.and_then(|current| self.kind_of(current));
-        let offers = self.interleaves
-            && self.offer == Offer::None
-            && computes.is_some_and(Kind::is_cell)
-            && self.has_next();
+        let computes = self.current.and_then(|current| self.runs.get(&current));
+        let computes =
+            computes.is_some_and(|known| known.kind.is_cell() && known.stage != Stage::Granted);
+        let offers = self.interleaves && self.offer == Offer::None && computes && self.has_next();
         if offers {
             self.offer = Offer::Asked;
         }
         offers
-    }
-
-    /// As [`Machine::offers`], for those that came while nobody got a turn: each of the others has offered already.
-    pub(crate) fn offers_to_held_back(&mut self) -> bool {
-        mem::take(&mut self.was_held_back) && self.offers()
     }
 
     /// Whether the first one in the queue can begin as soon as the worker parks.

@@ -70,7 +70,8 @@ impl World {
         for came in &self.came {
             match came {
                 Came::Run(run) => match self.runs[run].kind {
-                    Kind::Fork if has_begun => {}
+                    // The end of a question that the worker has asks for the next turn.
+                    Kind::Fork if has_begun || !self.asked.is_empty() => {}
                     Kind::Reset if has_begun => break,
                     kind => panic!("{kind:?} waits, and nobody has the turn"),
                 },

@@ -9,6 +9,7 @@ use crate::runtime::sessions::machine::{Effect, Ends, Kind, Left, Message, Resti
 
 impl World {
     pub(super) fn step(&mut self, event: Event) {
+        let asks = self.asks_for_turn(event);
         match event {
             Event::Add(kind) => {
                 self.budget -= 1;
@@ -63,6 +64,7 @@ impl World {
             Event::Turn(run) => {
                 self.compute_in_worker(Some(run));
                 self.machine.turn(run);
+                self.offer();
             }
             Event::Park => {
                 self.compute_in_worker(None);
@@ -83,8 +85,21 @@ impl World {
             }
             Event::Lose => self.lose(),
         }
-        self.go_on();
+        if asks {
+            self.go_on();
+        }
+        self.free();
         self.check();
+    }
+
+    /// Whether the session asks whose turn it is after that event. The cells in a worker go on by themselves.
+    fn asks_for_turn(&self, event: Event) -> bool {
+        let goes_on = match event {
+            Event::Begin(_) | Event::Turn(_) | Event::Answer(_) | Event::Settle(_) => true,
+            Event::Call(_) => !self.isolate.begun.is_empty(),
+            _ => false,
+        };
+        !self.is_told() || !goes_on
     }
 
     fn add(&mut self, kind: Kind) {
@@ -229,15 +244,22 @@ impl World {
                 self.machine.turn(run);
             }
         }
-        if !self.is_here && self.machine.offers_to_held_back() {
-            self.ask_to_park();
+        // The worker forgets with each run that it was to park.
+        self.is_asked_to_park = false;
+        if !self.is_here {
+            self.offer();
         }
     }
 
-    /// The machine has the worker asked to park.
-    fn ask_to_park(&mut self) {
-        assert!(self.first_can_begin(), "the worker is asked to park, and nobody can begin");
-        self.is_asked_to_park = true;
+    /// Asks the worker to park, if the machine says so. Returns whether it did.
+    fn offer(&mut self) -> bool {
+        let offers = self.machine.offers();
+        if offers {
+            assert!(self.first_can_begin(), "the worker is asked to park, and nobody can begin");
+            assert!(!self.is_asked_to_park, "the worker is asked to park twice");
+            self.is_asked_to_park = true;
+        }
+        offers
     }
 
     fn wait(&mut self, run: u32, awaits: bool, wanted: Option<u32>) {
@@ -521,7 +543,7 @@ impl World {
                 self.hand(call, number);
             }
             None if !self.is_told() => {}
-            None if self.machine.offers() => self.ask_to_park(),
+            None if self.offer() => {}
             None if self.machine.parked_for_nothing() => {
                 let current = self.machine.current();
                 assert!(current.is_none(), "the worker goes on, and {current:?} has the turn");
@@ -529,6 +551,11 @@ impl World {
             }
             None => {}
         }
+        self.free();
+    }
+
+    /// Frees everything, once it is over.
+    fn free(&mut self) {
         if let Some(freed) = self.machine.free() {
             let waits = |call: &u32| self.calls.get(call) == Some(&0);
             assert!(!freed.calls.iter().any(waits), "freed, and calls wait for their turns");

@@ -96,7 +96,7 @@ impl SessionRun<WorkerPlace> for Run {
         Self::end(self, reason);
     }
 
-    /// Ends it at once: its worker is killed, and the session has no worker from then on.
+    /// Ends the run at once: its worker is killed, and the session has no worker from then on.
     fn abort(self: &Arc<Self>, reason: Reason) {
         let state = match reason {
             Reason::Closed if self.has_checkpoint() => SessionState::RolledBack,
@@ -124,7 +124,7 @@ impl SessionRun<WorkerPlace> for Run {
 }
 
 impl Run {
-    /// Whether it has not begun, nor ended.
+    /// Whether the run has neither begun nor ended.
     pub(super) fn is_waiting(&self) -> bool {
         self.shared.lock().phase == Phase::Queued
     }
@@ -147,7 +147,7 @@ impl Run {
         }
         let frame = match shared.work.take() {
             Some(Work::Cell(cell)) => {
-                // One that the worker has already was forgotten if the session was reset since.
+                // A call that the worker has already was forgotten if the session was reset since.
                 if let Some(call) = part.kind.call() {
                     worker.dealings.lock().ledger.call(call);
                 }
@@ -183,7 +183,7 @@ impl Run {
         Begun::Yes
     }
 
-    /// Whether its session takes checkpoints.
+    /// Whether the run's session takes checkpoints.
     fn has_checkpoint(&self) -> bool {
         self.cell.as_ref().is_some_and(|part| part.session.request.checkpoint_limit() > 0)
     }
@@ -255,7 +255,7 @@ impl Run {
                 if handed > dealings.sent {
                     return Err(Unreadable::Broken);
                 }
-                // It may park with the same messages as before.
+                // The worker may park with the same messages as before.
                 dealings.next_parked = 0;
                 match state {
                     SessionState::Kept if is_untouched => dealings.ledger.forget(number),

@@ -43,7 +43,7 @@ impl Run {
         self.take_message(ToHost::from_frame(frame, self.most_bytes())?)
     }
 
-    /// The same, of a message.
+    /// Takes a message of the worker, as [`Run::take`] does a frame.
     pub(super) fn take_message(self: &Arc<Self>, message: ToHost) -> Result<bool, Unreadable> {
         if self.is_settled() {
             return Ok(false);
@@ -62,7 +62,7 @@ impl Run {
 
     fn handle(self: &Arc<Self>, message: ToHost) -> Result<(), Unreadable> {
         match message {
-            // The sink's number is one of these.
+            // The number of the reports' sink has this bit, too.
             ToHost::Call { function, .. } | ToHost::Start { function, .. }
                 if function & ASYNC_FUNCTION != 0 =>
             {
@@ -142,7 +142,7 @@ impl Run {
             ToHost::Parked { taken } => self.parks(taken),
             ToHost::Ended { end, peak_bytes } => self.ended(end, peak_bytes),
             ToHost::CellEnded(ended) => self.cell_ended(*ended),
-            // A worker has these for a session whose cells interleave.
+            // A worker sends these frames for a session whose cells interleave.
             ToHost::Turn { .. } | ToHost::Placed { .. } => Err(Unreadable::Broken),
             ToHost::Names { names, are_last } => self.named(names, are_last),
             ToHost::Copied(copied) => self.copied(copied),
@@ -216,8 +216,8 @@ impl Run {
         }
     }
 
-    /// Counts a message as under way until the host has taken it. Returns it, and how many of its promises the host did
-    /// not have.
+    /// Counts a message as under way until the host has taken it. Returns the message, and how many of its promises the
+    /// host did not have.
     fn take_in(&self, message: Value) -> Result<(Value, usize), Unreadable> {
         self.check_refusal(&message)?;
         let under_way = self.in_flight.bytes().saturating_add(message.held_bytes());
@@ -270,7 +270,7 @@ impl Run {
     }
 
     fn take_log(&self, mut log: ExecutionLog) -> Result<(), Unreadable> {
-        // A log is put together of accepted values and texts for others. The host never validated it as a whole.
+        // A log is put together of accepted values and texts for others, and was never validated as a whole.
         if self.check_refusal(&log.args).is_err() {
             log.args = Value::serialize(&["[a log that this host cannot hold]"])
                 .map_err(|_| Unreadable::Broken)?;

@@ -2,8 +2,8 @@
 //!
 //! In: a checked request and the host's side of it, messages of the host, and frames of its worker (`incoming`). Out:
 //! one result, of which the host is notified once. Anybody may have taken the worker over: each frame is checked
-//! against what may be sent now, and a worker that sends anything else is killed. It can spoil its own run, and later
-//! runs, if it is given any.
+//! against what may be sent now, and a worker that sends anything else is killed. A worker can spoil its own run, and
+//! later runs, if the host gives it any.
 //!
 //! Everything is behind one lock, which is never held while the host is called. The cells of sessions are runs too:
 //! `cell` has the steps in which they differ, and `place` the worker of their session.
@@ -61,8 +61,8 @@ use crate::{
 /// How long a run computes before others need not wait for it.
 const SLICE: Duration = Duration::from_millis(10);
 
-/// How long a worker has for ending a run. It needs much less, but may not have a processor for longer on a busy machine,
-/// and a run whose worker is killed has no position.
+/// How long a worker has for ending a run. A worker needs much less, but may not have a processor for longer on a busy
+/// machine, and a run whose worker is killed has no position.
 const GRACE: Duration = Duration::from_millis(200);
 
 /// How long a worker has for ending a cell: to kill it costs the session's state. A development build undoes a cell in
@@ -70,10 +70,10 @@ const GRACE: Duration = Duration::from_millis(200);
 const GRACE_OF_CELL: Duration =
     Duration::from_millis(if cfg!(debug_assertions) { 2_000 } else { 200 });
 
-/// How much longer for each cell in flight, which may have to be undone with it.
+/// How much longer the worker has for each cell in flight, which may have to be undone with the one that ends.
 const GRACE_OF_FLIGHT: Duration = Duration::from_millis(1);
 
-/// How much longer for each byte of a cell's source: while the worker compiles, nothing ends the cell.
+/// How much longer the worker has for each byte of a cell's source: while the worker compiles, nothing ends the cell.
 const GRACE_OF_BYTE: Duration =
     Duration::from_nanos(if cfg!(debug_assertions) { 2_000 } else { 200 });
 
@@ -83,13 +83,13 @@ pub(crate) struct Run {
     host: Arc<dyn Host>,
     memory_limit: usize,
     report: bool,
-    /// The wall time after which it is ended, from its worker's first turn.
+    /// The wall time after which the run is ended, from its worker's first turn.
     timeout: Option<Duration>,
     validated_kinds: Kinds,
     /// Messages that the host has not taken yet.
     in_flight: Arc<InFlight>,
     settled: AtomicBool,
-    /// If it is a part of a session.
+    /// The parts that only a run of a session has.
     cell: Option<InSession>,
     shared: Mutex<Shared>,
 }
@@ -141,7 +141,7 @@ struct Shared {
     link: Option<Arc<WorkerSocket>>,
     /// The work, until a worker has it.
     work: Option<Work>,
-    /// When the worker got it.
+    /// When the worker got the work.
     began: Option<Instant>,
     /// How long the worker has computed, without its present phase.
     computed: Duration,
@@ -150,7 +150,7 @@ struct Shared {
     calls: u64,
     /// The bytes of the last call's arguments, while the worker waits for its answer.
     calling: Option<usize>,
-    /// The accounts with its worker. All cells in one worker share them.
+    /// The accounts with the run's worker, which all cells in that worker share.
     dealings: Arc<Mutex<Dealings>>,
     /// Calls of the host that were sent during this cell, and which message each was; in the end those that came too
     /// late.
@@ -159,19 +159,19 @@ struct Shared {
     accepted: Option<Value>,
     /// The bytes of reports and logs that are kept.
     kept_bytes: usize,
-    /// Whether it is counted as computing.
+    /// Whether the run is counted as computing.
     permit: bool,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Phase {
-    /// Waits for a worker.
+    /// The run waits for a worker.
     Queued,
-    /// Its worker computes, since then.
+    /// The run's worker has computed since then.
     Computing(Instant),
-    /// Its worker waits for the host.
+    /// The run's worker waits for the host.
     Waiting,
-    /// Its worker can resume, and waits for its turn.
+    /// The run's worker can resume, and waits for its turn.
     Woken,
     Over,
 }
@@ -265,7 +265,7 @@ impl Run {
             return;
         };
         if self.cell.is_some() {
-            // Also to a worker that waits for its turn: it ends the cell without computing.
+            // A worker that waits for its turn gets the frame, too, and ends the cell without computing.
             link.release();
             link.send(ToWorker::End { number: self.number() }.into_frame());
         } else {
@@ -278,8 +278,8 @@ impl Run {
         self.workers.watch_ending(self, grace);
     }
 
-    /// Settles the run. Only the first call does, and gets the worker that the run had. `effect`: on its session, if it
-    /// has one.
+    /// Settles the run. Only the first call does, and gets the worker that the run had. `effect`: on the run's
+    /// session, if the run has one.
     fn settle(&self, end: End, peak_bytes: Option<u64>, effect: Effect) -> Option<u32> {
         if let Some(part) = &self.cell
             && effect.state() != SessionState::Kept

@@ -1,8 +1,8 @@
 //! The isolate of a session in a worker process, as its host sees it.
 //!
-//! In: runs that have their turn. Out: frames to the session's worker. The first run takes a worker, which the session then
-//! has to itself. [`Session::lose`] is called when the worker is gone: the run that it had is told, or the next one if it
-//! had none, and the next one takes another worker.
+//! In: runs that have their turn. Out: frames to the session's worker. The first run takes a worker, which the session
+//! then has to itself. [`Session::lose`] is called when the worker is gone: the run that the worker had is told, or else
+//! the next run, and the next run takes another worker.
 
 use std::{sync::Arc, time::Instant};
 
@@ -54,14 +54,14 @@ pub(crate) struct WorkerState {
     held: Option<Held>,
     /// How the worker was lost outside of cells: the next cell is told.
     lost: Option<Lost>,
-    /// How many workers it had before: each begins other numbers of functions and promises.
+    /// How many workers the session had before: each worker begins other numbers of functions and promises.
     lost_workers: u32,
 }
 
 /// The state of a session that no worker has yet.
 #[derive(Clone)]
 pub(crate) struct Held {
-    /// As a worker wrote it, which may have been taken over. Nobody reads it but another worker.
+    /// The state as a worker wrote it, which may have been taken over. Nobody reads the bytes but another worker.
     pub(super) bytes: Arc<Vec<u8>>,
     pub(super) ledger: Ledger,
     /// The number of the zygote whose workers can have it.
@@ -73,7 +73,7 @@ pub(crate) struct Held {
 pub(crate) struct WorkerPart {
     /// The length of its source.
     pub(super) source_bytes: u32,
-    /// The names so far that answer it.
+    /// The names so far that answer the question.
     pub(super) named: Mutex<Vec<Name>>,
     /// The futures of native functions that were under way when the worker was asked for a copy.
     pub(super) under_way: Mutex<Vec<Repeatable>>,
@@ -304,11 +304,11 @@ impl Session {
                 (None, Some(worker)) => Arc::clone(worker),
                 (None, None) => return Begun::NoWorker,
             };
-            // Otherwise a cell in flight computes by now, and the worker tells when this one does.
+            // A run without the turn: a cell in flight computes by now, and the worker tells when the run does.
             let has_turn = shared.machine.is_current(run.in_session());
             let prepare = || {
                 let updates = shared.updates.take();
-                // A new worker gets them all at first, and a state has all but these in it.
+                // A new worker gets all updates at first, and a state has all updates in it but these.
                 let has_all = new.is_some() && shared.at.held.is_none();
                 if new.is_some() {
                     worker.link.send(self.opening(&mut shared).into_frame());
@@ -364,8 +364,9 @@ impl Session {
         }
     }
 
-    /// Takes note of the loss of its worker. Returns the run that the worker had; the next run is told if it had none.
-    /// All at once: a run that began in between would never end.
+    /// Takes note of the loss of the session's worker. Returns the run that the worker had; the next run is told if the
+    /// worker had none. The session is locked from the first step to the last: a run that began in between would never
+    /// end.
     pub(super) fn lose(&self, worker: &SessionWorker, how: &Lost) -> Option<Arc<Run>> {
         let mut shared = self.shared.lock();
         let current = worker.take_current();
@@ -388,7 +389,7 @@ impl Session {
         run
     }
 
-    /// Takes note of how its worker was lost during a question: the next cell is told.
+    /// Takes note of how the session's worker was lost during a question: the next cell is told.
     pub(super) fn note_lost(&self, how: &Lost) {
         self.shared.lock().at.lost = Some(how.clone());
     }
@@ -421,7 +422,7 @@ impl WorkerState {
     /// Forgets the worker.
     fn lose_worker(&mut self) {
         let worker = self.worker.take();
-        // The numbers in a state that no worker had were given out where it comes from.
+        // The numbers in a state that no worker had were given out where that state comes from.
         if worker.is_some() || self.held.take().is_some() {
             self.lost_workers = self.lost_workers.wrapping_add(1);
         }

@@ -37,11 +37,11 @@ pub(crate) struct SessionWorker {
     pub(crate) link: Arc<WorkerSocket>,
     pub(crate) dealings: Arc<Mutex<Dealings>>,
     memory_limit: usize,
-    /// The run that it has.
+    /// The run that the worker has.
     current: Mutex<Option<Arc<Run>>>,
-    /// Whether the session has no use for it any more.
+    /// Whether the session has no use for the worker any more.
     dismissed: AtomicBool,
-    /// The next time at which its run is checked.
+    /// The next time at which the worker's run is checked.
     next_check: Mutex<Option<Instant>>,
 }
 
@@ -72,12 +72,12 @@ impl SessionWorker {
         }
     }
 
-    /// The run that it has, or that computes there.
+    /// The run that the worker has, or that computes there.
     pub(crate) fn current(&self) -> Option<Arc<Run>> {
         self.current.lock().clone()
     }
 
-    /// The cells that it has, and the run that computes there.
+    /// The cells that the worker has, and the run that computes there.
     fn runs(&self) -> Vec<Arc<Run>> {
         let session = self.session.upgrade();
         let mut runs = session.map_or_else(Vec::new, |session| session.runs_in_worker());
@@ -85,30 +85,30 @@ impl SessionWorker {
         runs
     }
 
-    /// Gives it a run.
+    /// Gives the worker a run.
     pub(crate) fn set_current(&self, run: &Arc<Run>) {
         *self.current.lock() = Some(Arc::clone(run));
     }
 
-    /// Takes the run from it that it has, or that computes there.
+    /// Takes away the run that the worker has, or that computes there.
     pub(crate) fn take_current(&self) -> Option<Arc<Run>> {
         self.current.lock().take()
     }
 
-    /// Has its run checked from time to time.
+    /// Has the worker's run checked from time to time.
     pub(crate) fn watch(self: &Arc<Self>, now: Instant) {
         if let Some(at) = self.check_run(now) {
             self.check_at(at);
         }
     }
 
-    /// The session has no use for it any more, and it is gone or being killed.
+    /// The session has no use for the worker any more, which is gone or being killed.
     pub(crate) fn give_up(&self) {
         self.dismissed.store(true, Ordering::Release);
         drop(self.take_current());
     }
 
-    /// Ends it.
+    /// Ends the worker.
     pub(crate) fn dismiss(&self) {
         self.give_up();
         self.link.close();
@@ -119,7 +119,7 @@ impl SessionWorker {
         self.runs().iter().filter_map(|run| run.check(now)).min()
     }
 
-    /// Sets the timer, unless it rings earlier.
+    /// Sets the timer, unless that rings earlier.
     fn check_at(self: &Arc<Self>, at: Instant) {
         {
             let mut next = self.next_check.lock();

@@ -1,9 +1,10 @@
 //! The turns of cells that interleave, as the host of their worker sees them.
 //!
 //! In: frames of the worker, and the host's messages. Out: the cell to which the frames belong, and the next run that
-//! begins in the worker. The worker itself decides which cell in flight resumes. It is given new work when it has parked,
-//! which it does as soon as no cell computes; the session asks it to do so earlier while a new run waits. While the
-//! worker is parked, its frames are held back until one of the cells in flight has a permit, in the name of all.
+//! begins in the worker. The worker itself decides which cell in flight resumes. The worker is given new work when it
+//! has parked, which it does as soon as no cell computes; the session asks the worker to park earlier while a new run
+//! waits. While the worker is parked, its frames are held back until one of the cells in flight has a permit, in the
+//! name of all.
 
 use std::{
     collections::HashSet,
@@ -68,7 +69,7 @@ impl Session {
         }
         let permit = match machine.current() {
             Some(current) if current.is_calling() => return Err(Unreadable::Broken),
-            // It begins as soon as it has a permit, though the worker computes by then.
+            // The granted run begins as soon as it has a permit, though the worker computes by then.
             Some(_) if machine.is_granted() => false,
             Some(current) => current.step_back(),
             None => false,
@@ -85,7 +86,7 @@ impl Session {
     fn parked(&self, worker: &SessionWorker, taken: u64) -> Result<(), Unreadable> {
         let mut shared = self.shared.lock();
         if !shared.at.has_worker(worker) {
-            // Another thread has dismissed it meanwhile.
+            // Another thread has dismissed the worker meanwhile.
             return Ok(());
         }
         {
@@ -100,7 +101,7 @@ impl Session {
             }
         }
         match shared.machine.current() {
-            // It has its turn as soon as it has a permit.
+            // The granted run has its turn as soon as it has a permit.
             Some(_) if shared.machine.is_granted() => {
                 shared.machine.parked();
                 return Ok(());
@@ -133,7 +134,7 @@ impl Session {
             (run, machine.count_begun(), machine.count_begun_of(&over))
         };
         let (state, is_kept) = (ended.state, ended.state == SessionState::Kept);
-        // All of them are in flight, and each is named once.
+        // All cells that are over were in flight, and each is named once.
         let is_known = known == ended.undone.len() + 1;
         let is_whole = state != SessionState::Reset || known == in_flight;
         if !is_known || !is_whole || (is_kept && !ended.undone.is_empty()) {
@@ -145,7 +146,7 @@ impl Session {
         if has_completed {
             self.note_completed(&run);
         }
-        // Before nobody gets a turn.
+        // Taken before the machine ends cells, which would seem to be a reset.
         let reason = self.reason_of_undone(state);
         let Undone { calls, runs, .. } = {
             let mut shared = self.shared.lock();
@@ -184,7 +185,7 @@ impl Run {
         std::mem::take(&mut shared.permit)
     }
 
-    /// Has the turn now, with the permit of the cell before, if that had one.
+    /// The cell has the turn now, with the permit of the cell before, if that had one.
     pub(crate) fn take_over(&self, permit: bool) {
         let mut shared = self.shared.lock();
         let surplus = permit && (shared.permit || self.is_settled());
@@ -198,7 +199,7 @@ impl Run {
         }
     }
 
-    /// Whether it waits for the answer to a call, and nothing else can resume the worker.
+    /// Whether the cell waits for the answer to a call, and nothing else can resume the worker.
     pub(crate) fn is_calling(&self) -> bool {
         self.shared.lock().calling.is_some()
     }
@@ -213,7 +214,7 @@ impl Run {
         Ok(())
     }
 
-    /// Stands for the worker, which can resume, in the queue for permits; false if it does already.
+    /// The cell stands for the worker, which can resume, in the queue for permits; false if the cell does already.
     pub(crate) fn wake_worker(&self) -> bool {
         let mut shared = self.shared.lock();
         let waits = shared.phase == Phase::Waiting && shared.calling.is_none();

@@ -1,8 +1,8 @@
 //! The isolate of a session on threads of this process.
 //!
 //! In: runs that have their turn. Out: the isolate, for each run in turn, as soon as the run has the home of the session.
-//! Between two of them the isolate rests here. Where cells interleave, it rests whenever none of them computes, and the
-//! session tells which one goes on.
+//! Between two runs the isolate rests here. Where cells interleave, the isolate rests whenever no cell computes, and the
+//! session tells which cell goes on.
 
 use std::sync::Arc;
 
@@ -42,9 +42,9 @@ pub(crate) struct ThreadPlace {
 /// The isolate of a session.
 #[derive(Default)]
 pub(crate) struct ThreadState {
-    /// `None` while a run has it, and before the first cell.
+    /// `None` while a run has the isolate, and before the first cell.
     isolate: Option<Box<SessionIsolate>>,
-    /// How many isolates of the session are lost: each begins other numbers of functions and promises.
+    /// How many isolates of the session are lost: each isolate begins other numbers of functions and promises.
     lost: u32,
 }
 
@@ -169,7 +169,7 @@ impl Place for ThreadPlace {
                 let (isolate, stay) = (at.isolate.take(), self.stay.lock().take());
                 Gone { isolate, stay, is_stuck: true }
             }
-            // It waited in the queue, or the session began anew without it.
+            // The run waited in the queue, or the session began anew without that run.
             _ => Gone { isolate, ..Gone::default() },
         }
     }
@@ -216,7 +216,7 @@ impl Session {
     }
 
     /// The isolate, with all updates, and the messages of the host since the last cell. `None` if the process has no
-    /// memory for it.
+    /// memory for an isolate.
     pub(super) fn enter(&self, run: &Run) -> Option<(Box<SessionIsolate>, Vec<Inbound>)> {
         let ThreadPlace { resources, stay } = &self.place;
         let (isolate, updates, inbox, applied, (stay, lost)) = {
@@ -267,11 +267,11 @@ impl Session {
         Some((isolate, own, others))
     }
 
-    /// A cell in flight waits for the host: others may have the isolate. `is_stalled`: nothing can resume it.
+    /// A cell in flight waits for the host: others may have the isolate. `is_stalled`: nothing can resume the cell.
     pub(super) fn rest(&self, run: &Run, isolate: Box<SessionIsolate>, is_stalled: bool) {
         let mut shared = self.shared.lock();
         if !shared.machine.rest(run.in_session(), is_stalled) {
-            // The session began anew without it.
+            // The session began anew without the cell.
             drop(shared);
             return drop(isolate);
         }
@@ -291,7 +291,7 @@ impl Session {
 
     /// A second session with the state of this one, whose isolate that is.
     pub(super) fn fork(&self, isolate: Option<&mut SessionIsolate>, outside: Outside) -> Forked {
-        // Before the inbox: one that ends meanwhile is in both.
+        // The futures are taken before the inbox: a future that ends meanwhile is in both.
         let under_way = self.host.repeatable();
         let mut state = self.state_of_copy()?;
         let place = ThreadPlace::new(Arc::clone(&self.place.resources));

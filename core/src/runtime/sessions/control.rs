@@ -6,7 +6,9 @@ use std::sync::{Arc, atomic::Ordering};
 
 use super::{
     Kind,
-    place::{Place, Question, SessionRun},
+    place::Place,
+    question::Question,
+    run::SessionRun,
     session::{Job, Options, Session},
 };
 use crate::{

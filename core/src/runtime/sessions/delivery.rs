@@ -7,7 +7,8 @@ use std::sync::Arc;
 
 use super::{
     Message,
-    place::{Place, Received, SessionRun},
+    place::{Place, Received},
+    run::SessionRun,
     session::Session,
 };
 use crate::{

@@ -6,8 +6,9 @@
 //! `machine` tells which run goes next: a pure state machine over `queue`, `inbox` and `calls`, which waits, locks and
 //! calls nowhere. `session` has the machine behind a lock, and carries out what it says: **read that file first**.
 //! `control` takes the caller's requests, `delivery` the host's messages, and `settlements` and `updates` are what a new
-//! isolate is told again. The isolate is at a `place`: on a thread
-//! (`runtime/threads/run/place.rs`) or in a worker (`runtime/processes/run/place.rs`).
+//! isolate is told again. `run` has the parts of a run that its session needs, and `question` the questions to the
+//! isolate. The isolate is at a `place`: on a thread (`runtime/threads/run/place.rs`) or in a worker
+//! (`runtime/processes/run/place.rs`).
 
 mod calls;
 mod control;
@@ -15,7 +16,9 @@ mod delivery;
 mod inbox;
 mod machine;
 mod place;
+mod question;
 mod queue;
+mod run;
 mod session;
 mod settlements;
 mod updates;
@@ -24,7 +27,9 @@ use crate::binding::inbound::Inbound;
 
 pub(crate) use self::{
     machine::{Broken, Effect, Ends, Kind, Left, Machine, Message, Resting, Turn, Undone},
-    place::{InSession, NewRun, Over, Place, Question, Received, SessionRun},
+    place::{Place, Received},
+    question::Question,
+    run::{InSession, NewRun, Over, SessionRun},
     session::{Session, Shared},
     settlements::Settlements,
     updates::Updates,

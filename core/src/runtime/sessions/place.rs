@@ -1,36 +1,22 @@
 //! The place of a session's isolate: a thread of this process, or a worker.
 //!
 //! In: the steps of a session that depend on where its isolate is. Out: runs, turns, and messages that a run has. Both
-//! executors implement [`Place`], and their runs implement [`SessionRun`]. A session calls a place with its lock held
-//! where it hands over its [`Shared`] state, and without it everywhere else.
+//! executors implement [`Place`]. A session calls a place with its lock held where it hands over its [`Shared`] state, and
+//! without it everywhere else.
 
-use std::{
-    collections::VecDeque,
-    panic::{AssertUnwindSafe, catch_unwind},
-    sync::{
-        Arc,
-        atomic::{AtomicBool, AtomicU64, Ordering},
-    },
-    time::Duration,
-};
+use std::sync::Arc;
 
 use super::{
-    Effect, Kind, Turn,
+    Effect, Turn,
     machine::Parts,
+    run::{NewRun, SessionRun},
     session::{Session, Shared},
 };
 use crate::{
-    binding::{handle::RunControl, host::Host, inbound::Inbound, native::NativeHost},
-    data::cell::{Name, SessionState},
+    binding::inbound::Inbound,
     error::Error,
     isolate::session::Work,
-    os::sync::Mutex,
-    runtime::{
-        record::{Failure, Reason, Record},
-        registry::Registry,
-        session::{Done, Forked, Outside},
-    },
-    value::Kinds,
+    runtime::{registry::Registry, session::Done},
 };
 
 /// A place of isolates, as one session has it.
@@ -143,181 +129,6 @@ impl<P: Place> Parts for P {
     type Closer = Done<()>;
 }
 
-/// A run of a session, as the session sees it.
-pub(crate) trait SessionRun<P: Place>: RunControl + Sized {
-    /// Its parts that concern its session.
-    fn part(&self) -> Option<&InSession<P>>;
-
-    /// The kind of a run of a session.
-    fn kind(&self) -> Option<Kind> {
-        self.part().map(|part| part.kind)
-    }
-
-    /// Whether it is a cell.
-    fn is_cell(&self) -> bool {
-        self.kind().is_some_and(Kind::is_cell)
-    }
-
-    /// Its number among all runs of its session.
-    fn in_session(&self) -> u32 {
-        self.part().map_or(0, |part| part.key)
-    }
-
-    /// Its number among the cells of its session, if they interleave; otherwise zero.
-    fn number(&self) -> u32 {
-        self.part().map_or(0, |part| part.number)
-    }
-
-    /// Whether it is a cell that has begun and takes messages.
-    fn listens(&self) -> bool;
-
-    /// Takes a message of the host, unless it is for the next cell. The session's lock is held.
-    fn receive(self: &Arc<Self>, inbound: Inbound) -> Received<P>;
-
-    /// Takes messages that are counted already, if it waits for the host and for no answer to a call. It can resume then.
-    fn resume_with(&self, messages: VecDeque<Inbound>) -> Result<(), VecDeque<Inbound>>;
-
-    /// Asks it to end.
-    fn end(self: &Arc<Self>, reason: Reason);
-
-    /// Ends it with all others of its session.
-    fn abort(self: &Arc<Self>, reason: Reason) {
-        self.end(reason);
-    }
-
-    /// Settles a cell that was undone with another one, or with the whole session.
-    fn undo_with(self: &Arc<Self>, reason: Reason, state: SessionState);
-
-    /// Looks at its record, with its lock held.
-    fn record<T>(&self, look: impl FnOnce(&Record) -> T) -> T;
-
-    /// The error with which it has settled.
-    fn failure(&self) -> Option<Failure> {
-        self.record(Record::failure)
-    }
-
-    /// Tells its host that it has settled, if the caller knows of it. `state`: of its session, if it has one. This thread
-    /// is not the host's, so a panic of the host must not reach it.
-    fn tell_settled(&self, host: &dyn Host, state: SessionState) {
-        let kind = self.kind();
-        drop(catch_unwind(AssertUnwindSafe(|| {
-            if kind.is_some_and(Kind::is_cell) {
-                host.concluded(state);
-            }
-            if kind.is_none_or(|kind| kind == Kind::Cell) {
-                host.settled();
-            }
-        })));
-    }
-}
-
-/// A new run of a session.
-pub(crate) struct NewRun<P: Place> {
-    pub(crate) part: InSession<P>,
-    /// `None` if it is a question.
-    pub(crate) work: Option<P::Work>,
-    pub(crate) validated_kinds: Kinds,
-    pub(crate) report: bool,
-    pub(crate) timeout: Option<Duration>,
-}
-
-/// The parts of a run that belongs to a session.
-pub(crate) struct InSession<P: Place> {
-    pub(crate) session: Arc<Session<P>>,
-    /// Its number among all runs of the session.
-    key: u32,
-    /// The same for the isolate, if it is a cell that may interleave with others; otherwise zero.
-    pub(crate) number: u32,
-    pub(crate) kind: Kind,
-    pub(crate) native: Arc<NativeHost>,
-    /// Whether the runs before it in the session are over, or wait for the host.
-    has_turn: AtomicBool,
-    /// When the cell began, for its native host.
-    since: AtomicU64,
-    question: Mutex<Option<Question>>,
-    pub(crate) own: P::Part,
-}
-
-impl<P: Place> InSession<P> {
-    pub(super) fn new(
-        session: Arc<Session<P>>,
-        (key, kind): (u32, Kind),
-        native: Arc<NativeHost>,
-        question: Option<Question>,
-        own: P::Part,
-    ) -> Self {
-        let number = if session.request.interleave && kind.is_cell() { key } else { 0 };
-        let (has_turn, since) = (AtomicBool::new(false), AtomicU64::new(0));
-        let question = Mutex::new(question);
-        Self { session, key, number, kind, native, has_turn, since, question, own }
-    }
-
-    pub(super) fn take_turn(&self) {
-        self.has_turn.store(true, Ordering::Relaxed);
-    }
-
-    /// Whether it has had its turn.
-    pub(crate) fn has_turn(&self) -> bool {
-        self.has_turn.load(Ordering::Relaxed)
-    }
-
-    /// The cell begins.
-    pub(crate) fn begin(&self) {
-        self.since.store(self.native.now(), Ordering::Relaxed);
-    }
-
-    /// Has the native host end its work for a cell that was undone.
-    pub(crate) fn undo_native(&self) {
-        let since = self.since.load(Ordering::Relaxed);
-        self.native.undo(self.session.undone_since(since));
-    }
-
-    /// Takes its question, if it has one without an answer.
-    pub(crate) fn take_question(&self) -> Option<Question> {
-        self.question.lock().take()
-    }
-
-    /// Whether it is a question for a copy that has no answer yet.
-    pub(crate) fn asks_for_copy(&self) -> bool {
-        matches!(*self.question.lock(), Some(Question::Fork(..)))
-    }
-
-    /// Answers its question, if it has one, with an error.
-    pub(crate) fn refuse(&self, error: Error) {
-        if let Some(question) = self.take_question() {
-            question.refuse(error);
-        }
-    }
-}
-
-/// A question of the caller to the isolate of a session.
-pub(crate) enum Question {
-    /// For the names that cells have declared.
-    Names(Done<Result<Vec<Name>, Error>>),
-    /// For a copy of the session.
-    Fork(Outside, Done<Forked>),
-    /// For a reset.
-    Reset(Done<Result<(), Error>>),
-}
-
-impl Question {
-    pub(super) fn kind(&self) -> Kind {
-        match self {
-            Self::Names(_) => Kind::Question,
-            Self::Fork(..) => Kind::Fork,
-            Self::Reset(_) => Kind::Reset,
-        }
-    }
-
-    pub(crate) fn refuse(self, error: Error) {
-        match self {
-            Self::Names(done) => done(Err(error)),
-            Self::Fork(_, done) => done(Err(error)),
-            Self::Reset(done) => done(Err(error)),
-        }
-    }
-}
-
 /// The outcome of giving a message to a run.
 pub(crate) enum Received<P: Place> {
     Yes,
@@ -327,34 +138,4 @@ pub(crate) enum Received<P: Place> {
     TooLarge(Option<Arc<P::Run>>),
     /// It is for the next cell.
     No(Inbound),
-}
-
-/// A run that is over, for its session.
-pub(crate) struct Over<P: Place> {
-    pub(crate) effect: Effect,
-    pub(crate) isolate: P::Isolate,
-    /// The messages for the next cell.
-    pub(crate) inbox: Vec<Inbound>,
-    /// Calls of the host that came too late for it, and that the place has.
-    pub(crate) late: Vec<u32>,
-    /// The error with which it ended.
-    pub(crate) error: Option<Failure>,
-    /// Other cells in flight that were undone with it.
-    pub(crate) undone: Vec<u32>,
-    /// Whether it is a cell that has completed: nothing before that is ever undone.
-    pub(crate) has_completed: bool,
-}
-
-impl<P: Place> Over<P> {
-    pub(crate) fn of(effect: Effect, error: Option<Failure>) -> Self {
-        Self {
-            effect,
-            isolate: P::Isolate::default(),
-            inbox: Vec::new(),
-            late: Vec::new(),
-            error,
-            undone: Vec::new(),
-            has_completed: false,
-        }
-    }
 }

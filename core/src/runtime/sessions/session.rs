@@ -19,7 +19,9 @@ use std::{
 
 use super::{
     Ends, Kind, Left, Machine, Settlements, Turn, Undone, Updates,
-    place::{InSession, NewRun, Over, Place, Question, SessionRun},
+    place::Place,
+    question::Question,
+    run::{InSession, NewRun, Over, SessionRun},
 };
 use crate::{
     binding::{

@@ -12,6 +12,7 @@ import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { test } from 'node:test';
 
+import { isHost, lackingImports, lackingPythonImports } from './imports.mjs';
 import { GUIDES, ROOT, blocks } from './markdown.mjs';
 import { CEILING_MS, hostProgram, pythonProgram, run, sandboxProgram } from './programs.mjs';
 
@@ -31,13 +32,32 @@ const isOfCommandLine = ({ page, tag }) => page === 'docs/cli.md' && (tag === 'c
 
 const examples = GUIDES.flatMap(blocks);
 
-for (const { page, tag, line, text } of examples.filter(({ tag }) => Object.hasOwn(PROGRAMS, tag))) {
+for (const block of examples.filter(({ tag }) => Object.hasOwn(PROGRAMS, tag))) {
+  const { page, tag, line } = block;
   test(`${page}:${line} (${tag})`, { timeout: CEILING_MS }, async () => {
     // Blank lines in front, so that positions in errors are those of the page.
-    const { code, output } = await run(tag, '\n'.repeat(line) + PROGRAMS[tag](text), ROOT);
+    const { code, output } = await run(tag, '\n'.repeat(line) + PROGRAMS[tag](block), ROOT);
     assert.equal(code, 0, output);
   });
 }
+
+test('a block imports the names of isolane that it uses, or an earlier block of its page does', { timeout: CEILING_MS }, async () => {
+  const found = examples.filter(isHost('js'));
+  assert.deepEqual(await lackingImports(found), []);
+  const [first] = found;
+  // Also a name in code that does not run.
+  const lacking = (text) => lackingImports([{ ...first, text }]);
+  assert.deepEqual(await lacking('const late = () => [unwrap(1), { runCode }]; // Session'), [`${first.page}:${first.line}: unwrap`, `${first.page}:${first.line}: runCode`]);
+  assert.deepEqual(await lacking("import { Kit } from 'isolane/kit';\nnew Kit(); ({ current: 'describe' }).Session;"), []);
+});
+
+test('a block of Python imports the names of isolane that it uses', { timeout: CEILING_MS }, () => {
+  const found = examples.filter(isHost('py'));
+  assert.deepEqual(lackingPythonImports(found), []);
+  const [first] = found;
+  const text = 'async def late(): return isolane.run_code(Kit)\n';
+  assert.deepEqual(lackingPythonImports([{ ...first, text }]), ['isolane', 'Kit'].map((name) => `${first.page}:${first.line}: ${name}`));
+});
 
 test('the README has an example of each language', () => {
   const tags = blocks('README.md').map(({ tag }) => tag);

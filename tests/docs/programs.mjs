@@ -1,6 +1,6 @@
 // Blocks of the pages as programs.
 //
-// In: the text of a block, with its checks (`examples.test.mjs` has their form). Out: a program that fails unless each
+// In: a block, with its checks (`examples.test.mjs` has their form). Out: a program that fails unless each
 // check holds, and a process that runs it.
 
 import assert from 'node:assert/strict';
@@ -8,21 +8,20 @@ import { execFile } from 'node:child_process';
 import process from 'node:process';
 import { fileURLToPath } from 'node:url';
 
+import { takenImports } from './imports.mjs';
 import { ROOT } from './markdown.mjs';
 
 export const CEILING_MS = 120_000;
 
 const PYTHON = fileURLToPath(new URL('.venv/bin/python', ROOT));
 
-/** A block of the host: blocks after the first leave the import of the package to the reader. */
-export function hostProgram(text) {
-  const imports = ["import __assert from 'node:assert/strict';"];
-  if (!text.includes("from 'isolane'")) imports.push("import { runCode, Runtime, SerializationError, Session } from 'isolane';");
-  return imports.join(' ') + withChecks(text);
+/** A block of the host, with what it takes over from earlier blocks of its page. */
+export function hostProgram(block) {
+  return `import __assert from 'node:assert/strict'; ${takenImports(block)}${withChecks(block.text)}`;
 }
 
 /** A block of a Python host. */
-export function pythonProgram(text) {
+export function pythonProgram({ text }) {
   const lines = text.split('\n').map((line) => {
     const [, indent, expression, value] = line.match(/^( *)print\((.*)\)\s*# → (.+)$/) ?? [];
     assert.ok(value !== undefined || !line.includes('# →'), `this is no check: ${line}`);
@@ -32,7 +31,7 @@ export function pythonProgram(text) {
 }
 
 /** A block of the sandbox: run with a `__assert` of the host. */
-export function sandboxProgram(text) {
+export function sandboxProgram({ text }) {
   const source = `${withChecks(text)}\nexport default 'ran';`;
   return `import __assert from 'node:assert/strict'; import { runCode } from 'isolane';
     const { status, error } = await runCode(${JSON.stringify(source)}, {

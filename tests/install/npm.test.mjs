@@ -100,12 +100,12 @@ function userOf(node) {
     }
   });
 
-  const [{ text }] = blocks('README.md').filter(({ tag }) => tag === 'js run');
+  const [block] = blocks('README.md').filter(({ tag }) => tag === 'js run');
   test('the first example of the README runs as an ECMAScript module', { timeout }, () => {
-    assert.equal(esm(`${hostProgram(text)}; process.stdout.write('ran')`), 'ran');
+    assert.equal(esm(`${hostProgram(block)}; process.stdout.write('ran')`), 'ran');
   });
   test('the first example of the README runs as CommonJS', { timeout }, () => {
-    const program = hostProgram(text).replaceAll(/import (\S+|\{[^}]*\}) from ('[^']+');/g, 'const $1 = require($2);');
+    const program = hostProgram(block).replaceAll(/import (\S+|\{[^}]*\}) from ('[^']+');/g, 'const $1 = require($2);');
     assert.ok(!program.includes('import '), program);
     assert.equal(cjs(`(async () => {${program}\n})().then(() => process.stdout.write('ran'))`), 'ran');
   });

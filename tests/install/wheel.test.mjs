@@ -27,8 +27,8 @@ for (const interpreter of PYTHONS) {
     // pip takes the wheel that is for this interpreter.
     const folder = dirname(packagesOf('.whl')[0]);
     python('-m', 'pip', 'install', '--quiet', '--disable-pip-version-check', '--no-index', '--only-binary=:all:', '--find-links', folder, 'isolane');
-    const [{ text }] = blocks('README.md').filter(({ tag }) => tag === 'py run');
-    python('-W', 'error', '-c', pythonProgram(text));
+    const [block] = blocks('README.md').filter(({ tag }) => tag === 'py run');
+    python('-W', 'error', '-c', pythonProgram(block));
     python('-W', 'error', join(ROOT, 'tests', 'install', 'first_steps.py'));
     assert.match(python('-m', 'pip', 'list', '--disable-pip-version-check'), /^isolane +\d+\.\d+\.\d+$/m);
     assert.equal(python('-m', 'pip', 'check', '--disable-pip-version-check'), 'No broken requirements found.');

@@ -117,8 +117,8 @@ asyncio.run(main())
 `;
 
 /** The program of a recipe in Python, with those who use it. */
-function pythonRecipe(text) {
-  return text.includes('FastAPI') ? text + FASTAPI_CLIENTS : PYDANTIC_MODEL + pythonProgram(text);
+function pythonRecipe(block) {
+  return block.text.includes('FastAPI') ? block.text + FASTAPI_CLIENTS : PYDANTIC_MODEL + pythonProgram(block);
 }
 
 const found = (tag) => blocks(PAGE).filter((block) => block.tag === tag);
@@ -127,16 +127,18 @@ test('the page has these recipes', () => {
   assert.deepEqual(['js integrated', 'py integrated'].map((tag) => found(tag).length), [1, 2]);
 });
 
-for (const { tag, line, text } of found('js integrated')) {
+for (const block of found('js integrated')) {
+  const { tag, line } = block;
   test(`${PAGE}:${line} (${tag})`, { timeout: CEILING_MS }, async () => {
-    const { code, output } = await run(tag, SDK_MODEL + hostProgram(text), folder);
+    const { code, output } = await run(tag, SDK_MODEL + hostProgram(block), folder);
     assert.equal(code, 0, output);
   });
 }
 
-for (const { tag, line, text } of found('py integrated')) {
+for (const block of found('py integrated')) {
+  const { tag, line } = block;
   test(`${PAGE}:${line} (${tag})`, { timeout: CEILING_MS }, async () => {
     const env = { ...process.env, PYTHONPATH: fileURLToPath(new URL('bindings-python/python', ROOT)) };
-    await promisify(execFile)(`${here}.venv/bin/python`, ['-c', pythonRecipe(text)], { cwd: folder, env, timeout: CEILING_MS });
+    await promisify(execFile)(`${here}.venv/bin/python`, ['-c', pythonRecipe(block)], { cwd: folder, env, timeout: CEILING_MS });
   });
 }

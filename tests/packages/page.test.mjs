@@ -39,9 +39,10 @@ before(() => {
 
 after(() => rmSync(folder, { recursive: true, force: true }));
 
-for (const { tag, line, text } of parts.filter(({ tag }) => Object.hasOwn(PROGRAMS, tag))) {
+for (const block of parts.filter(({ tag }) => Object.hasOwn(PROGRAMS, tag))) {
+  const { tag, line } = block;
   test(`${PAGE}:${line} (${tag})`, { timeout: CEILING_MS }, async () => {
-    const { code, output } = await run(tag, '\n'.repeat(line) + PROGRAMS[tag](text), folder);
+    const { code, output } = await run(tag, '\n'.repeat(line) + PROGRAMS[tag](block), folder);
     assert.equal(code, 0, output);
   });
 }

@@ -13,15 +13,22 @@ import { STOP_POLLING } from './wire.js';
 // On one processor polling would only take time from the sandbox.
 const POLLS = availableParallelism() > 1;
 
-/** The asynchronous context in which this module was loaded. Polling has no context of any caller's. */
-const context = new AsyncResource('isolane.bridge');
+class LoadContext extends AsyncResource {
+  /** Programs that look for open handles ask for this, Jest among them: a context keeps no event loop alive. */
+  hasRef(): boolean {
+    return false;
+  }
+}
+
+/** The asynchronous context in which this module was loaded. The bridge and polling have no context of any caller's. */
+const context = new LoadContext('isolane.bridge');
 
 /** Takes the events that are there. Nothing starts before the module that has this function is loaded. */
 let receive = (): void => {};
 
 /** The addon and its folder. */
 export const { native, folder } = loadNative();
-export const bridge = native.openBridge(() => receive());
+let opened: number | undefined;
 
 let polling = false;
 /** Whether to poll once more, even if no event is expected. */
@@ -36,18 +43,26 @@ export function receiveWith(receiver: () => void): void {
   receive = receiver;
 }
 
+/**
+ * The number of this thread's bridge. It opens on first use: programs that look for open handles take it for one, and so
+ * a program that only loads the package has none.
+ */
+export function bridge(): number {
+  return (opened ??= context.runInAsyncScope(() => native.openBridge(() => receive())));
+}
+
 /** Takes the next events, as {@link Native.drain} does. */
 export function drain(inbox: Uint8Array): number | Uint8Array {
   const expected = expecting;
   expecting = false;
-  const written = native.drain(bridge, inbox, expected);
+  const written = native.drain(bridge(), inbox, expected);
   paysOff = written !== STOP_POLLING;
   return written;
 }
 
 /** Resumes the events of a run after its large message has been read. */
 export function resumeEvents(number: number): void {
-  native.resume(bridge, number);
+  native.resume(bridge(), number);
   pollAgain();
 }
 
@@ -74,7 +89,7 @@ export function pollAgain(): void {
 function startPolling(): void {
   if (polling) return;
   polling = true;
-  native.poll(bridge, true);
+  native.poll(bridge(), true);
   context.runInAsyncScope(setImmediate, undefined, poll);
 }
 
@@ -87,7 +102,7 @@ function poll(): void {
     if (more || paysOff) setImmediate(poll);
     else {
       polling = false;
-      if (native.poll(bridge, false)) receive();
+      if (native.poll(bridge(), false)) receive();
     }
   }
 }

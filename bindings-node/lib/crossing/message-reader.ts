@@ -35,7 +35,7 @@ export class MessageReader extends Decoder {
   constructor(bytes: Uint8Array, frameBlobs?: readonly Uint8Array[]) {
     super(Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength), 0);
     const count = this.u32();
-    this.frameBlobs = frameBlobs ?? (count === 0 ? undefined : native.blobs(bridge));
+    this.frameBlobs = frameBlobs ?? (count === 0 ? undefined : native.blobs(bridge()));
   }
 
   /** The same reader on a copy of the bytes, for reading in a later turn. */
@@ -134,15 +134,15 @@ export class LargeMessage {
   /** Frees the message, read or not. */
   drop(): void {
     this.decoder = undefined;
-    native.dropLarge(bridge, this.number);
+    native.dropLarge(bridge(), this.number);
   }
 
   private begin(): Decoder {
-    const { buffer, byteOffset, byteLength } = native.largeNodes(bridge, this.number);
+    const { buffer, byteOffset, byteLength } = native.largeNodes(bridge(), this.number);
     const decoder = new Decoder(Buffer.from(buffer, byteOffset, byteLength), 0);
     const list: Uint8Array[] = [];
     const more = (): boolean => {
-      const next = native.largeBlobs(bridge, this.number);
+      const next = native.largeBlobs(bridge(), this.number);
       list.push(...next);
       return next.length > 0;
     };

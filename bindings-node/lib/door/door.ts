@@ -76,7 +76,7 @@ export class Door {
       encoder.begin(sandbox);
       encoder.value(options, 'options');
       const opened = native.openSystem(
-        bridge,
+        bridge(),
         system,
         runtime === undefined ? null : nativeRuntime(runtime as Runtime),
         folder,
@@ -105,7 +105,7 @@ export class Door {
     const isBackground = started(run, (encoder) => {
       encoder.begin(sandbox);
       encoder.value(args, 'arguments');
-      const begun = native.callSystem(bridge, this.#native, method, encoder.bytes, encoder.at, encoder.blobs);
+      const begun = native.callSystem(bridge(), this.#native, method, encoder.bytes, encoder.at, encoder.blobs);
       if (isMisuse(begun)) throw misuse(begun);
       this.#sessions?.began(begun);
       return [begun.run, begun.isBackground];
@@ -135,7 +135,7 @@ export class Door {
         encoder.begin(NUMBERING);
         encoder.arrayOf(args.length);
         args.forEach((arg, index) => encoder.jsonValue(arg, this.#nameOf(method, index), isJson));
-        return native.answerOfSystem(bridge, this.#native, request, method, encoder.bytes, encoder.at, encoder.blobs);
+        return native.answerOfSystem(bridge(), this.#native, request, method, encoder.bytes, encoder.at, encoder.blobs);
       });
       if (refused !== null) reject(misuse(refused));
     });
@@ -147,7 +147,7 @@ export class Door {
       encoder.begin(this.#run.sandbox);
       encoder.arrayOf(args.length);
       args.forEach((arg, index) => encoder.value(arg, this.#nameOf(method, index)));
-      return native.askSystem(bridge, this.#native, method, encoder.bytes, encoder.at, encoder.blobs);
+      return native.askSystem(bridge(), this.#native, method, encoder.bytes, encoder.at, encoder.blobs);
     });
     if (isMisuse(answer)) throw misuse(answer);
     return new MessageReader(answer as Uint8Array).next(this.#run, 'answer') as Value;
@@ -161,7 +161,7 @@ export class Door {
   start(kind: string, source: unknown, options: RunOptions): CodeExecution {
     const system = this.#native;
     const begin: Begin = (encoder, natives) =>
-      native.startInSystem(bridge, system, kind, encoder.bytes, encoder.at, encoder.blobs, natives);
+      native.startInSystem(bridge(), system, kind, encoder.bytes, encoder.at, encoder.blobs, natives);
     return launch(source, options, system, begin, kind === 'tool');
   }
 

@@ -217,7 +217,7 @@ export class LoopRun {
   #hold(holds: boolean): void {
     if (this.#holds === holds) return;
     this.#holds = holds;
-    native.holdEventLoop(bridge, holds);
+    native.holdEventLoop(bridge(), holds);
   }
 
   #finish(end: { error?: { thrown: unknown } }): void {

@@ -75,7 +75,7 @@ export class HostFunctions {
     const known = this.numbers.get(fn);
     if (known !== undefined) return known;
     this.native ??= { table: new native.NativeTable(), functions: new Map() };
-    const number = run === undefined ? this.native.table.number(fn) : native.nativeNumber(bridge, run, fn);
+    const number = run === undefined ? this.native.table.number(fn) : native.nativeNumber(bridge(), run, fn);
     this.numbers.set(fn, number);
     this.native.functions.set(number % ASYNC_FUNCTION, fn);
     return number;

@@ -105,7 +105,7 @@ export class OutcomeReading implements Work {
     }
     const logs: CodeExecutionLog[] = [];
     let index = delivered;
-    for (let part = reader; ; part = new MessageReader(native.outputPart(bridge, this.run.number))) {
+    for (let part = reader; ; part = new MessageReader(native.outputPart(bridge(), this.run.number))) {
       for (let left = part.u32(); left > 0; left -= 1) {
         if (index < this.reports.count) part.skip(this.run);
         else if (part.isLarge) yield* this.report(part.large(this.run, 'report'));

@@ -107,7 +107,7 @@ export class Promises {
     const { number, fn } = watcher;
     // The completion may contain the promise itself, so the promise keeps its number until that is sent.
     const send = (): unknown =>
-      complete(this.sandbox, fn, ok, value, (...message) => native.settlePromise(bridge, this.sandbox.number, number, ...message));
+      complete(this.sandbox, fn, ok, value, (...message) => native.settlePromise(bridge(), this.sandbox.number, number, ...message));
     const thrown = this.sandbox.gives(this.receivers.get(promise) ?? 0, send);
     this.sandbox.throws.keepOfPromise(number, thrown);
     this.watchers.delete(watcher);

@@ -22,7 +22,7 @@ export type Begin = (encoder: Encoder, natives: NativeTable | undefined) => numb
 /** Starts a run in `runtime`, or in the default runtime of the process. */
 export function start(runtime: NativeRuntime | null, source: unknown, options: unknown): CodeExecution {
   const begin: Begin = (encoder, natives) =>
-    native.start(bridge, runtime, encoder.bytes, encoder.at, encoder.blobs, natives);
+    native.start(bridge(), runtime, encoder.bytes, encoder.at, encoder.blobs, natives);
   return launch(source, readOptions(options), runtime, begin);
 }
 

@@ -85,7 +85,7 @@ export class Run implements EventHandler, Recipient {
   terminate(reason: string | undefined): void {
     if (!this.running) return;
     this.terminating = true;
-    native.terminate(bridge, this.number, reason);
+    native.terminate(bridge(), this.number, reason);
   }
 
   /** Ends it when the signal is aborted, which may have happened since the request was written. */
@@ -107,7 +107,7 @@ export class Run implements EventHandler, Recipient {
   /** Reads the reports that have been made meanwhile. */
   readReports(): void {
     if (!this.running || this.sink === undefined) return;
-    const reader = new MessageReader(native.reportsSince(bridge, this.number, this.reports.count));
+    const reader = new MessageReader(native.reportsSince(bridge(), this.number, this.reports.count));
     for (let left = reader.u32(); left > 0; left -= 1) this.reports.read(reader, this);
   }
 
@@ -138,7 +138,7 @@ export class Run implements EventHandler, Recipient {
       this.throws.isCalled();
       this.answer(call, fn, number, ok, args, () => {
         // The run may have settled while the arguments were read.
-        if (isLate && !native.running(bridge, this.number)) throw this.ended();
+        if (isLate && !native.running(bridge(), this.number)) throw this.ended();
         return this.invoke(this.sandbox.called(fn), args as unknown[]);
       });
     });
@@ -180,7 +180,7 @@ export class Run implements EventHandler, Recipient {
 
   /** Whether calls start for which the sandbox does not wait. Nobody waits for their answers once the run was ended. */
   private startsCalls(): boolean {
-    return native.startsCalls(bridge, this.number);
+    return native.startsCalls(bridge(), this.number);
   }
 
   functionSettled(call: number, ok: boolean, reader: MessageReader): void {
@@ -280,7 +280,7 @@ export class Run implements EventHandler, Recipient {
           value = thrown;
         }
       }
-      const reply = (): unknown => complete(this.sandbox, fn, answered, value, (...message) => native.reply(bridge, call, ...message));
+      const reply = (): unknown => complete(this.sandbox, fn, answered, value, (...message) => native.reply(bridge(), call, ...message));
       this.throws.keepOfCall(number, this.sandbox.gives(this.receiver, reply));
     });
   }

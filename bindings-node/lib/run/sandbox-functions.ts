@@ -86,7 +86,7 @@ export class SandboxFunctions {
   release(entry: Entry): void {
     if (!this.sandbox.running) return;
     if (this.known.get(keyed(entry.number))?.entry === entry) this.known.delete(keyed(entry.number));
-    native.releaseFunction(bridge, this.sandbox.number, entry.number, entry.times);
+    native.releaseFunction(bridge(), this.sandbox.number, entry.number, entry.times);
   }
 
   /** Settles a call with the completion that the sandbox sent. */
@@ -146,7 +146,7 @@ export class SandboxFunctions {
       this.sandbox.gives(0, () => encoder.value(args, 'arguments'));
       this.callsMade += 1;
       this.calls.set(this.callsMade, pending);
-      native.callFunction(bridge, this.sandbox.number, number, this.callsMade, encoder.bytes, encoder.at, encoder.blobs);
+      native.callFunction(bridge(), this.sandbox.number, number, this.callsMade, encoder.bytes, encoder.at, encoder.blobs);
       pending.context = this.sandbox.holdForCall();
     } finally {
       returnEncoder(encoder);

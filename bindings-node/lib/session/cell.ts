@@ -72,7 +72,7 @@ export class Cell extends Run {
 
   protected override start(fn: number, promise: number, ok: boolean, args: unknown): void {
     const start = (): void => super.start(fn, promise, ok, args);
-    if (this.isTerminated && this.running && native.running(bridge, this.number)) this.late.push(start);
+    if (this.isTerminated && this.running && native.running(bridge(), this.number)) this.late.push(start);
     else start();
   }
 

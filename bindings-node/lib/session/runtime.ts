@@ -36,7 +36,7 @@ export class Runtime {
 
   close(): Promise<void> {
     this.#closed ??= new Promise((resolve) => {
-      native.close(bridge, this.#native, onAnswer(() => resolve()));
+      native.close(bridge(), this.#native, onAnswer(() => resolve()));
     });
     return this.#closed;
   }

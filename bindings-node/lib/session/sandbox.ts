@@ -21,7 +21,7 @@ const awaited = new Set<SessionSandbox>();
 
 const registry = new FinalizationRegistry<number>((number) => {
   detachSession(number);
-  native.dropSession(bridge, number);
+  native.dropSession(bridge(), number);
 });
 
 export class SessionSandbox extends Sandbox implements CellSandbox {
@@ -117,7 +117,7 @@ export class SessionSandbox extends Sandbox implements CellSandbox {
     copy.madeSandboxFunctions = new SandboxFunctions(copy);
     copy.madeSandboxFunctions.continues(this.sandboxFunctions);
     // The copy's sandbox counts them as received, but its host has none of them.
-    for (const [fn, times] of this.sandboxFunctions.received()) native.releaseFunction(bridge, number, fn, times);
+    for (const [fn, times] of this.sandboxFunctions.received()) native.releaseFunction(bridge(), number, fn, times);
     return copy;
   }
 
@@ -129,7 +129,7 @@ export class SessionSandbox extends Sandbox implements CellSandbox {
   override holdForCall(): RunContext | undefined {
     // Also during a cell, for which the event loop waits: the call may outlive it.
     if (this.calls.size === 0) {
-      native.holdEventLoop(bridge, true);
+      native.holdEventLoop(bridge(), true);
       awaited.add(this);
     }
     const context = new RunContext('isolane.call');
@@ -143,7 +143,7 @@ export class SessionSandbox extends Sandbox implements CellSandbox {
     this.keeps(context, this.cells);
     if (this.calls.size > 0) return;
     awaited.delete(this);
-    native.holdEventLoop(bridge, false);
+    native.holdEventLoop(bridge(), false);
   }
 
   keeps(context: RunContext, place: number): void {
@@ -165,7 +165,7 @@ export class SessionSandbox extends Sandbox implements CellSandbox {
     if (!this.running) return;
     registry.unregister(this);
     detachSession(this.number);
-    native.dropSession(bridge, this.number);
+    native.dropSession(bridge(), this.number);
     super.end();
     this.events?.ends();
     this.events = undefined;

@@ -59,7 +59,7 @@ export class Session {
     const encoder = borrowEncoder();
     try {
       sandbox.gives(0, () => writeUpdate(encoder, update, sandbox));
-      const refused = native.updateSession(bridge, sandbox.number, encoder.bytes, encoder.at, encoder.blobs);
+      const refused = native.updateSession(bridge(), sandbox.number, encoder.bytes, encoder.at, encoder.blobs);
       if (refused !== null) throw misuse(refused);
     } finally {
       returnEncoder(encoder);
@@ -67,13 +67,13 @@ export class Session {
   }
 
   names(): Promise<SessionName[]> {
-    return this.#ask((request) => native.sessionNames(bridge, this.#sandbox.number, request), readNames);
+    return this.#ask((request) => native.sessionNames(bridge(), this.#sandbox.number, request), readNames);
   }
 
   reset(): Promise<void> {
     const cell = this.#sandbox.latest;
     return this.#ask(
-      (request) => native.resetSession(bridge, this.#sandbox.number, request),
+      (request) => native.resetSession(bridge(), this.#sandbox.number, request),
       () => this.#sandbox.reset(cell),
     );
   }
@@ -84,7 +84,7 @@ export class Session {
     let number: number;
     return this.#ask(
       (request) => {
-        number = native.forkSession(bridge, sandbox.number, request);
+        number = native.forkSession(bridge(), sandbox.number, request);
       },
       () => new Session(sandbox.copied(number, pending)),
     );
@@ -101,7 +101,7 @@ export class Session {
         sandbox.end();
         resolve();
       });
-      native.closeSession(bridge, sandbox.number, request);
+      native.closeSession(bridge(), sandbox.number, request);
     });
     return this.#closed;
   }
@@ -127,7 +127,7 @@ export class Session {
     const encoder = borrowEncoder();
     try {
       write(encoder);
-      const started = begin(bridge, sandbox.number, encoder.bytes, encoder.at, encoder.blobs);
+      const started = begin(bridge(), sandbox.number, encoder.bytes, encoder.at, encoder.blobs);
       if (typeof started !== 'number') throw misuse(started);
       cell.started(started);
       attach(started, cell);
@@ -173,7 +173,7 @@ export function openSession(runtime: NativeRuntime | null, options: unknown): Se
 /** Opens a session whose request a system amends. */
 export function openSessionIn(system: NativeSystem, options: unknown): Session {
   const begin: Opening = (encoder, natives) =>
-    native.openSessionInSystem(bridge, system, encoder.bytes, encoder.at, encoder.blobs, natives);
+    native.openSessionInSystem(bridge(), system, encoder.bytes, encoder.at, encoder.blobs, natives);
   return new Session(openWith(system, options, begin));
 }
 
@@ -182,7 +182,7 @@ type Opening = (encoder: Encoder, natives: NativeTable | undefined) => number | 
 
 function open(runtime: NativeRuntime | null, options: unknown): SessionSandbox {
   const begin: Opening = (encoder, natives) =>
-    native.openSession(bridge, runtime, encoder.bytes, encoder.at, encoder.blobs, natives);
+    native.openSession(bridge(), runtime, encoder.bytes, encoder.at, encoder.blobs, natives);
   return openWith(runtime, options, begin);
 }
 

@@ -9,6 +9,8 @@ import sys
 from pathlib import Path
 
 import isolane
+import pytest
+from isolane import _isolane
 
 PROGRAM = """
 import sys
@@ -57,12 +59,93 @@ def test_a_missing_compiled_part_is_named_with_the_remedies(tmp_path: Path) -> N
         ]
 
 
-def test_a_compiled_part_that_cannot_be_loaded_keeps_its_own_error(tmp_path: Path) -> None:
-    source = Path(isolane.__file__).parent
-    shutil.copytree(source, tmp_path / "isolane", ignore=shutil.ignore_patterns("isolane-worker*"))
-    (tmp_path / "isolane" / "_isolane.abi3.so").write_bytes(b"not a library")
-    here = {**os.environ, "PYTHONPATH": str(tmp_path)}
-    command = [sys.executable, "-c", "import isolane"]
-    done = subprocess.run(command, capture_output=True, text=True, env=here, check=False)
-    assert done.stderr.splitlines()[-1].startswith("ImportError: ")
-    assert "_isolane.abi3.so" in done.stderr.splitlines()[-1]
+class Copy:
+    """A copy of the package with a file in place of the compiled part."""
+
+    def __init__(self, home: Path, content: bytes | None) -> None:
+        self.home = home
+        self.folder = self.home / "isolane"
+        compiled = shutil.ignore_patterns("*.so", "*.pyd", "isolane-worker*", "__pycache__")
+        shutil.copytree(Path(isolane.__file__).parent, self.folder, ignore=compiled)
+        self.file = self.folder / "_isolane.abi3.so"
+        if content is not None:
+            self.file.write_bytes(content)
+
+    def error(self, *command: str) -> str:
+        """The last line of the import, after the name of its class."""
+        program = [*command, sys.executable, "-B", "-c", "import isolane"]
+        here = {**os.environ, "PYTHONPATH": str(self.home)}
+        done = subprocess.run(program, capture_output=True, text=True, env=here, check=False)
+        assert done.returncode == 1, done.stdout
+        return done.stderr.splitlines()[-1].removeprefix("ImportError: ")
+
+    def failed(self, words: str) -> str:
+        """The error of a compiled part that is there, up to the hint."""
+        return f"isolane cannot load its compiled part: {self.file}: {words}. "
+
+
+def works(*command: str) -> bool:
+    return shutil.which(command[0]) is not None and subprocess.call(command) == 0
+
+
+AGAIN = "(pip install --force-reinstall isolane)."
+
+
+@pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="the words are those of glibc")
+def test_a_compiled_part_that_is_damaged_says_so(tmp_path: Path) -> None:
+    for content in [b"", b"\x7fELF"]:
+        short = Copy(tmp_path / str(len(content)), content)
+        assert short.error() == (
+            f"{short.failed('file too short')}The file has {len(content)} bytes. A copy was cut"
+            f" off, or a disk was full. Install again {AGAIN}"
+        )
+    foreign = Copy(tmp_path / "foreign", b"not a library " * 100)
+    assert foreign.error() == (
+        f"{foreign.failed('invalid ELF header')}The file is not for this system, or it is damaged."
+        f" Install again here {AGAIN}"
+    )
+
+
+def test_an_error_without_a_hint_stands_for_itself(tmp_path: Path) -> None:
+    copy = Copy(tmp_path, None)
+    (copy.folder / "_isolane.py").write_text("raise ImportError('of its own')\n")
+    assert copy.error() == "of its own"
+
+
+@pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="the words are those of glibc")
+def test_a_compiled_part_in_a_file_system_without_programs_says_so(tmp_path: Path) -> None:
+    copy = Copy(tmp_path, Path(_isolane.__file__).read_bytes())
+    mount = f"mount --bind {copy.home} {copy.home} && mount -o remount,bind,noexec {copy.home}"
+    shell = ["--user", "--map-root-user", "--mount", "sh", "-c", f'{mount} && exec "$@"', "sh"]
+    if not works("unshare", *shell, "true"):
+        pytest.skip("this system refuses the namespaces or the mount")
+    words = "failed to map segment from shared object"
+    assert copy.error("unshare", *shell) == (
+        f"{copy.failed(words)}The file system of {copy.folder} is mounted with noexec, so nothing"
+        " there can be loaded. Install isolane in another folder, or mount this one without noexec."
+    )
+
+
+def test_a_user_who_may_not_read_the_package_learns_of_it(tmp_path: Path) -> None:
+    powers = "-dac_override,-dac_read_search"
+    unprivileged = ["setpriv", f"--bounding-set={powers}", f"--inh-caps={powers}"]
+    command = unprivileged if os.getuid() == 0 else []
+    if command and not works(*command, "true"):
+        pytest.skip("this system takes no rights from root")
+    copy = Copy(tmp_path, b"")
+    copy.file.chmod(0)
+    assert copy.error(*command) == (
+        f"{copy.failed('cannot open shared object file: Permission denied')}The user of this"
+        " process may not read the file. Install isolane as that user, or permit it to read the"
+        " file."
+    )
+    # The folder can be passed through, and not be listed: Python finds its `__init__.py` alone.
+    copy.folder.chmod(0o111)
+    try:
+        refused = copy.error(*command)
+    finally:
+        copy.folder.chmod(0o755)
+    assert refused == (
+        "isolane cannot be imported: the user of this process may not read the folder"
+        f" {copy.folder}. Install isolane as that user, or permit it to read the folder."
+    )

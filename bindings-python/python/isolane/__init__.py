@@ -7,7 +7,19 @@ event loop. The outcome of any run is one `CodeExecutionResult`. A `Runtime` has
 """
 
 # First: its error says how to get the compiled part.
-from . import _compiled  # noqa: F401
+try:
+    from . import _compiled  # noqa: F401
+except ImportError:
+    import os
+
+    # In a folder that it may not list, Python finds no module at all.
+    if os.access(os.path.dirname(__file__), os.R_OK):
+        raise
+    raise ImportError(
+        "isolane cannot be imported: the user of this process may not read the folder"
+        f" {os.path.dirname(__file__)}. Install isolane as that user, or permit it to read the"
+        " folder."
+    ) from None
 from ._by_name import by_name
 from ._describe import describe
 from ._errors import (

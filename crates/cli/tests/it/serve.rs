@@ -145,6 +145,23 @@ fn processes_outlive_the_program_in_the_users_state_folder() {
 }
 
 #[test]
+fn a_state_folder_that_cannot_be_made_is_named_with_the_flag_that_replaces_it() {
+    let place = TempDir::new().expect("a folder");
+    let home = place.path().join("home");
+    fs::write(&home, "no folder").expect("a file");
+    let mut command = command(&["serve", "--port", "0", "--isolation", "thread"]);
+    let refused = command.env_remove("XDG_STATE_HOME").env("HOME", &home).output();
+    let refused = refused.expect("it starts");
+    let stderr = String::from_utf8_lossy(&refused.stderr);
+    let tried = home.join(".local").join("state").join("isolane");
+    let begin =
+        format!("error: there is no folder for the database: cannot make {}: ", tried.display());
+    assert!(stderr.starts_with(&begin), "{stderr}");
+    assert!(stderr.ends_with("; name a file with --database, or --database none\n"), "{stderr}");
+    assert_eq!((refused.status.code(), refused.stdout.len()), (Some(2), 0), "{stderr}");
+}
+
+#[test]
 fn a_file_has_options_which_flags_replace() {
     let folder = TempDir::new().expect("a folder");
     let [file, database] = ["serve.json", "kept.db"].map(|name| folder.path().join(name));

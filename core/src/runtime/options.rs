@@ -10,6 +10,8 @@ use std::{
     time::Duration,
 };
 
+use isolane_confine::program::{NAME, VARIABLE, no_executable};
+
 use crate::{
     data::{
         options::type_error,
@@ -93,12 +95,12 @@ impl RuntimeOptions {
         if let Some(path) = &self.worker {
             return named("worker", path);
         }
-        if let Some(path) = std::env::var_os(WORKER_VARIABLE) {
-            return named(WORKER_VARIABLE, Path::new(&path));
+        if let Some(path) = std::env::var_os(VARIABLE) {
+            return named(VARIABLE, Path::new(&path));
         }
         let running = || Some(std::env::current_exe().ok()?.parent()?.to_owned());
         let folder = self.worker_folder.clone().or_else(running).unwrap_or_default();
-        let file = format!("{WORKER}{EXE_SUFFIX}");
+        let file = format!("{NAME}{EXE_SUFFIX}");
         file_at(&folder.join(file)).ok_or_else(|| {
             // The packages for Windows have no such file, so nothing that a user installed wrongly is missing.
             let (remedy, kind) = if cfg!(windows) {
@@ -106,12 +108,10 @@ impl RuntimeOptions {
             } else {
                 ("install isolane again, or build it in a clone", ErrorKind::Type)
             };
-            let message = format!(
-                "isolation 'process' needs the executable {WORKER}, and there is none in {}; {remedy}, or name \
-                 it with the option 'worker' or the environment variable {WORKER_VARIABLE}",
-                folder.display()
-            );
-            Error::new(kind, message)
+            let remedy =
+                format!("{remedy}, or name it with the option 'worker' or the environment variable {VARIABLE}");
+            let place = format!("in {}", folder.display());
+            Error::new(kind, no_executable("isolation 'process' needs", &place, &remedy))
         })
     }
 
@@ -119,12 +119,6 @@ impl RuntimeOptions {
         self.counts().map(RuntimeSettings::from)
     }
 }
-
-/// The name of the executable that processes run.
-const WORKER: &str = "isolane-worker";
-
-/// The variable with its path, if it is elsewhere.
-const WORKER_VARIABLE: &str = "ISOLANE_WORKER";
 
 /// The absolute path of that file, if there is one: a worker starts in another folder.
 fn file_at(path: &Path) -> Option<PathBuf> {

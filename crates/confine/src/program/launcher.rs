@@ -1,13 +1,14 @@
-//! The executable that launches a program in confinement: the one of Isolane's workers.
+//! The executable of Isolane's workers, which also launches programs in confinement.
 //!
-//! In: the path that the caller has named, if any. Out: an absolute path.
+//! In: the path that the caller has named, if any. Out: an absolute path, or the message for a lack of the executable.
 
 use std::{
     env,
     path::{Path, PathBuf, absolute},
 };
 
-const NAME: &str = "isolane-worker";
+/// The name of the executable.
+pub const NAME: &str = "isolane-worker";
 
 /// The variable of the environment with the path, if it is elsewhere.
 pub const VARIABLE: &str = "ISOLANE_WORKER";
@@ -17,6 +18,24 @@ pub const VARIABLE: &str = "ISOLANE_WORKER";
 pub struct NoLauncher {
     /// Where it should be.
     pub path: PathBuf,
+}
+
+impl NoLauncher {
+    /// The message for a program in confinement. `needs` is a subject with its verb, such as `confined cells need`.
+    #[must_use]
+    pub fn message(&self, needs: &str) -> String {
+        let place = format!("at {}", self.path.display());
+        let remedy =
+            format!("install isolane again, or name it with the environment variable {VARIABLE}");
+        no_executable(needs, &place, &remedy)
+    }
+}
+
+/// The message for a lack of the executable. `needs` is a subject with its verb; `place` tells where the executable should
+/// be, with its preposition; `remedy` is a clause.
+#[must_use]
+pub fn no_executable(needs: &str, place: &str, remedy: &str) -> String {
+    format!("{needs} the executable {NAME}, and there is none {place}; {remedy}")
 }
 
 /// The executable `isolane-worker`: the named one, that of [`VARIABLE`], or the one beside the running program.

@@ -9,7 +9,7 @@ mod required;
 use crate::Confinement;
 
 pub use self::{
-    launcher::{NoLauncher, VARIABLE, find_launcher, launcher_in},
+    launcher::{NAME, NoLauncher, VARIABLE, find_launcher, launcher_in, no_executable},
     required::Required,
 };
 

@@ -23,7 +23,7 @@ use isolane_child::{
 };
 use isolane_confine::{
     interpreter::{Connection, ControlGroup, NotStarted, Prepared, Program, words},
-    program::{NoLauncher, Required, VARIABLE, find_launcher},
+    program::{NAME, NoLauncher, Required, find_launcher},
 };
 use rustix::fs::{Mode, OFlags, openat};
 use tokio::{io::AsyncWriteExt as _, net::unix::pipe, process::Command};
@@ -191,7 +191,7 @@ impl Call {
         let program = program(&options, interpreter, files, group.as_ref());
         let (connection, socket) = Connection::new().map_err(cannot_launch)?;
         let mut command = Command::new(worker);
-        command.arg0("isolane-worker").args(words()).env_clear().current_dir("/").stdin(socket);
+        command.arg0(NAME).args(words()).env_clear().current_dir("/").stdin(socket);
         Ok((options, Self { command, connection, program, group }))
     }
 }
@@ -269,13 +269,8 @@ fn unsupported(reason: String) -> ExecutorError {
     ExecutorError::new(ExecutorErrorKind::Unsupported, reason)
 }
 
-fn no_launcher(NoLauncher { path }: NoLauncher) -> ExecutorError {
-    let message = format!(
-        "a confined program needs the executable isolane-worker, and there is none at {}; install isolane again, \
-         or name it with the environment variable {VARIABLE}",
-        path.display()
-    );
-    ExecutorError::new(ExecutorErrorKind::Spawn, message)
+fn no_launcher(missing: NoLauncher) -> ExecutorError {
+    ExecutorError::new(ExecutorErrorKind::Spawn, missing.message("a confined program needs"))
 }
 
 fn not_started(name: &str, error: io::Error) -> ExecutorError {

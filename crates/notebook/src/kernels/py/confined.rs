@@ -23,7 +23,7 @@ use isolane_confine::{
     interpreter::{
         Connection, ControlGroup, FIRST_INHERITED, Folders, NotStarted, Prepared, Program, words,
     },
-    program::{ProgramConfinement, Required, VARIABLE, find_launcher},
+    program::{NAME, ProgramConfinement, Required, find_launcher},
 };
 use tokio::{process::Command, task::spawn_blocking};
 
@@ -165,7 +165,7 @@ impl Launch {
         let program = program(options, variables, found, shown, &group);
         let (connection, socket) = Connection::new().map_err(|error| cannot_launch(&error))?;
         let mut command = Command::new(worker);
-        command.arg0("isolane-worker").args(words()).env_clear().current_dir("/").stdin(socket);
+        command.arg0(NAME).args(words()).env_clear().current_dir("/").stdin(socket);
         Ok(Self { command, connection, program, group })
     }
 }
@@ -294,13 +294,7 @@ impl Confined {
 }
 
 fn launcher(named: Option<&Path>) -> Result<PathBuf, Refused> {
-    find_launcher(named).map_err(|missing| {
-        let path = missing.path.display();
-        Refused::from(format!(
-            "confined cells need the executable isolane-worker, and there is none at {path}; install isolane again, \
-             or name it with the environment variable {VARIABLE}"
-        ))
-    })
+    find_launcher(named).map_err(|missing| Refused::from(missing.message("confined cells need")))
 }
 
 fn not_started(error: NotStarted, program: &Path) -> Refused {

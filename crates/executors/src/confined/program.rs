@@ -184,7 +184,8 @@ impl Call {
                     ExecutorError::bad_input(message)
                 })?;
             }
-            let worker = find_launcher(worker_path.as_deref()).map_err(no_launcher)?;
+            let worker =
+                find_launcher(worker_path.as_deref()).map_err(|missing| no_launcher(&missing))?;
             Ok((worker, ControlGroup::new(memory_bytes)))
         })
         .await??;
@@ -269,7 +270,7 @@ fn unsupported(reason: String) -> ExecutorError {
     ExecutorError::new(ExecutorErrorKind::Unsupported, reason)
 }
 
-fn no_launcher(missing: NoLauncher) -> ExecutorError {
+fn no_launcher(missing: &NoLauncher) -> ExecutorError {
     ExecutorError::new(ExecutorErrorKind::Spawn, missing.message("a confined program needs"))
 }
 

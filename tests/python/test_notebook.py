@@ -6,6 +6,8 @@ import asyncio
 import json
 import os
 import re
+import subprocess
+import sys
 import time
 from collections.abc import Coroutine, Iterator
 from pathlib import Path
@@ -463,6 +465,34 @@ def test_a_call_that_is_cancelled_before_its_coroutine_began_does_not_begin() ->
 
     asyncio.run(main())
     assert begun == [2]
+
+
+UNANSWERED = """
+import asyncio
+from isolane.notebook import Notebook
+
+async def never(args):
+    await asyncio.Event().wait()
+
+code = '''
+try:
+    while True:
+        tool.never.start()
+except RuntimeError as error:
+    print(error)
+'''
+with Notebook(
+    tools={"never": {"call": never, "stops_clock": True}}, py={"isolation": "none"}
+) as notebook:
+    print(notebook.execute_sync({"cells": [{"language": "py", "code": code, "timeout": 60}]}).text)
+"""
+
+
+def test_calls_that_begin_as_the_loop_closes_leave_no_message() -> None:
+    program = [sys.executable, "-c", UNANSWERED]
+    ran = subprocess.run(program, capture_output=True, text=True, check=True)
+    assert ran.stdout.startswith("never: 8,000 calls wait for answers")
+    assert "was destroyed" not in ran.stderr
 
 
 def test_misuse_of_tools() -> None:

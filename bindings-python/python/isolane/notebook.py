@@ -407,6 +407,9 @@ class _Call:
     async def outcome(self, ended: Callable[[], Any]) -> Any:
         try:
             self._task = asyncio.ensure_future(self._answer)
+            if self._task is not self._answer:
+                # The cell may end before it, and the loop with the cell.
+                self._task._log_destroy_pending = False  # type: ignore[attr-defined]
             if self._is_cancelled:
                 self._task.cancel()
             return await self._task

@@ -26,7 +26,7 @@ use crate::{
     data::outcome::{ExecutionLog, LogLevel},
     isolate::{Embedder, Started, Termination},
     os::{clock::ThreadTime, sync::Mutex},
-    protocol::messages::{ToHost, ToWorker},
+    protocol::messages::{CellEnded, ToHost, ToWorker},
     value::{InFlight, Kinds, Value},
 };
 
@@ -75,6 +75,16 @@ pub(crate) struct Mail {
     pub(crate) yields: AtomicBool,
     /// Frames that are taken when no code runs.
     pub(crate) later: Mutex<VecDeque<ToWorker>>,
+}
+
+impl Mail {
+    /// Notes whether the host waits for the worker to park, as of a frame that has come. Each frame of work ends the
+    /// request before it, and not one behind it, though the work may be done later.
+    pub(crate) fn hear(&self, told: &ToWorker) {
+        if told.is_work() || matches!(told, ToWorker::Yield) {
+            self.yields.store(!told.is_work(), Ordering::Relaxed);
+        }
+    }
 }
 
 /// The parts that the cells of a session share.
@@ -216,11 +226,14 @@ impl RemoteEmbedder {
 
     /// Stores an unasked message; false if the run must end.
     fn note_told(&self, told: ToWorker) -> bool {
+        if let Some(seat) = &self.seat {
+            seat.mail.hear(&told);
+        }
         match (told, &self.seat) {
             (ToWorker::Inbound(inbound), _) => self.keep(inbound),
             (ToWorker::End { number }, Some(seat)) => {
                 if !seat.mail.flights.lock().contains(&number) {
-                    // It has ended meanwhile.
+                    self.withdraw(&seat.mail, number);
                     return true;
                 }
                 seat.mail.ending.lock().push(number);
@@ -228,7 +241,6 @@ impl RemoteEmbedder {
                 seat.stopped.store(number != seat.number, Ordering::Relaxed);
                 return false;
             }
-            (ToWorker::Yield, Some(seat)) => seat.mail.yields.store(true, Ordering::Relaxed),
             (
                 told @ (ToWorker::Cell(_)
                 | ToWorker::Update(_)
@@ -237,11 +249,25 @@ impl RemoteEmbedder {
                 | ToWorker::GoOn),
                 Some(seat),
             ) => seat.mail.later.lock().push_back(told),
-            // Those are for another cell, which has ended meanwhile.
-            (ToWorker::Answer { .. } | ToWorker::Verdict { .. }, Some(_)) => {}
+            // The answers are for another cell, which has ended meanwhile.
+            (ToWorker::Yield | ToWorker::Answer { .. } | ToWorker::Verdict { .. }, Some(_)) => {}
             _ => return false,
         }
         true
+    }
+
+    /// Ends a cell that came while this one computes, before it begins. There is none if the cell has ended meanwhile.
+    fn withdraw(&self, mail: &Mail, number: u32) {
+        let is_it = |told: &ToWorker| matches!(told, ToWorker::Cell(cell) if cell.number == number);
+        let withdrawn = {
+            let mut later = mail.later.lock();
+            let place = later.iter().position(is_it);
+            place.and_then(|place| later.remove(place))
+        };
+        if withdrawn.is_some() {
+            self.taken.fetch_add(1, Ordering::Relaxed);
+            self.tell(ToHost::CellEnded(Box::new(CellEnded::untouched(number))));
+        }
     }
 
     /// Takes the messages that have arrived while a cell computes.
@@ -264,6 +290,8 @@ impl RemoteEmbedder {
         {
             if seat.mail.flights.lock().contains(number) {
                 seat.mail.ending.lock().push(*number);
+            } else {
+                self.withdraw(&seat.mail, *number);
             }
             return true;
         }

@@ -62,6 +62,13 @@ pub(crate) enum ToWorker {
     Copy { repeated: Vec<u32> },
 }
 
+impl ToWorker {
+    /// Whether it gives the worker of a session something to do, which ends a request to park.
+    pub(crate) fn is_work(&self) -> bool {
+        matches!(self, Self::Cell(_) | Self::Names | Self::Copy { .. } | Self::GoOn)
+    }
+}
+
 /// A run as its worker receives it.
 #[derive(Debug)]
 pub(crate) struct Begin {
@@ -146,6 +153,15 @@ pub(crate) struct CellEnded {
     pub(crate) handed: u64,
     /// Other cells in flight that were undone with it.
     pub(crate) undone: Vec<u32>,
+}
+
+impl CellEnded {
+    /// The end of a cell that was asked to end before it began.
+    pub(crate) fn untouched(number: u32) -> Self {
+        let (end, state) = (WorkersEnd::End(End::Asked), SessionState::Kept);
+        let (peak_bytes, handed, undone) = (0, 0, Vec::new());
+        Self { number, end, peak_bytes, state, is_untouched: true, handed, undone }
+    }
 }
 
 /// The end of a run, as its worker sees it.

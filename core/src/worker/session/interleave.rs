@@ -45,6 +45,8 @@ pub(super) struct Interleaved<'s> {
     parked: Option<u64>,
     /// How many turns come before it parks, once the host has asked for that.
     turns_left: Option<usize>,
+    /// How many turns in a row cells had because of their jobs in the engine, before those that were called.
+    jobs_ahead: usize,
 }
 
 /// A cell that has begun and is not over.
@@ -59,7 +61,7 @@ struct Flight {
 impl<'s> Interleaved<'s> {
     pub(super) fn new(session: &'s mut Session) -> Self {
         let (flights, called) = (Vec::new(), VecDeque::new());
-        Self { session, flights, called, parked: None, turns_left: None }
+        Self { session, flights, called, parked: None, turns_left: None, jobs_ahead: 0 }
     }
 
     /// Does what the host asks for until it is gone.
@@ -90,10 +92,7 @@ impl<'s> Interleaved<'s> {
         if self.yields() {
             return self.park(Wait::Ever);
         }
-        if let Some(number) = self.session.isolate.wanted() {
-            self.called.retain(|other| *other != number);
-            self.called.push_front(self.place(number).map_or(self.last(), |_| number));
-        }
+        self.call_wanted();
         if let Some(number) = self.called.pop_front() {
             return self.turn(number);
         }
@@ -105,6 +104,18 @@ impl<'s> Interleaved<'s> {
         let news = self.flights.iter().filter(|flight| flight.stalled.is_none());
         self.called.extend(news.map(|flight| flight.number));
         if self.called.is_empty() { self.park_stalled() } else { Ok(()) }
+    }
+
+    /// Calls the cell whose job waits in the engine before the others, unless the first of them has its turn.
+    fn call_wanted(&mut self) {
+        let wanted = self.session.isolate.wanted();
+        let is_ahead = wanted.is_some() && self.jobs_ahead < self.flights.len();
+        self.jobs_ahead = if is_ahead { self.jobs_ahead + 1 } else { 0 };
+        if let Some(number) = wanted.filter(|_| is_ahead || self.called.is_empty()) {
+            let number = self.place(number).map_or(self.last(), |_| number);
+            self.called.retain(|other| *other != number);
+            self.called.push_front(number);
+        }
     }
 
     /// Whether the host waits for the worker to park, and those that could resume when it asked have had their turns.
@@ -151,6 +162,7 @@ impl<'s> Interleaved<'s> {
         match heard {
             Heard::Frame(frame) => {
                 let told = ToWorker::from_frame(frame).map_err(|_| Over)?;
+                self.shared().mail.hear(&told);
                 self.act(told).map(|()| true)
             }
             Heard::Nothing => Ok(false),
@@ -160,13 +172,9 @@ impl<'s> Interleaved<'s> {
 
     /// Does what the host asks for, while no code runs.
     fn act(&mut self, told: ToWorker) -> Result<(), Over> {
-        let is_work = matches!(
-            told,
-            ToWorker::Cell(_) | ToWorker::Names | ToWorker::Copy { .. } | ToWorker::GoOn
-        );
-        if is_work {
+        if told.is_work() {
             self.shared().taken.fetch_add(1, Ordering::Relaxed);
-            self.forget_yield();
+            self.turns_left = None;
         }
         match told {
             ToWorker::Cell(cell) => self.begin(*cell)?,
@@ -188,9 +196,11 @@ impl<'s> Interleaved<'s> {
                 self.shared().inbox.lock().push(inbound);
             }
             ToWorker::End { number } => self.shared().mail.ending.lock().push(number),
-            ToWorker::Yield => self.shared().mail.yields.store(true, Ordering::Relaxed),
-            // Those are for code that ran: it has ended meanwhile.
-            ToWorker::GoOn | ToWorker::Answer { .. } | ToWorker::Verdict { .. } => {}
+            // The answers are for code that ran: it has ended meanwhile.
+            ToWorker::Yield
+            | ToWorker::GoOn
+            | ToWorker::Answer { .. }
+            | ToWorker::Verdict { .. } => {}
             ToWorker::Begin(_) | ToWorker::Open(_) => return Err(Over),
         }
         Ok(())

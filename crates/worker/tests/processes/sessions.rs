@@ -359,11 +359,49 @@ fn cells_begin_one_after_another_while_others_never_wait_for_the_host() {
     let players = [start("await play(0); 1"), start("await play(1); 1")];
     begun.recv_timeout(Duration::from_mins(2)).expect("both play");
     // Each of these stays in flight, so its end does not make room for the next one.
-    let waiting: Vec<_> = (0..20).map(|_| start("await later()")).collect();
+    let mut waiting: Vec<_> = (0..20).map(|_| start("await later()")).collect();
+    // The worker hears of these cells while code computes, often beside the question before them.
+    let mut asked = Vec::new();
+    for _ in 0..20 {
+        asked.push(session.names());
+        waiting.extend([start("await later()"), start("await later()")]);
+    }
     let last = start("done = true; turns");
     assert!(number(last.wait().expect("no misuse")) >= 100);
     open.store(true, Ordering::SeqCst);
     for cell in players.into_iter().chain(waiting) {
         assert_eq!(number(cell.wait().expect("no misuse")), 1);
+    }
+    for names in asked {
+        assert_eq!(names.wait().expect("names").len(), 4);
+    }
+}
+
+#[test]
+fn a_cell_that_is_ended_before_it_begins_costs_the_session_nothing() {
+    let _alone = alone();
+    let runtime = runtime();
+    let soon = HostFunction::future(|| async {
+        tokio::time::sleep(Duration::from_millis(1)).await;
+        Ok::<_, HostError>(1)
+    });
+    let (never, _gate) = later(1);
+    let globals = Inputs::new().with("soon", soon).with("never", never);
+    let options = SessionOptions { globals, cells: Cells::Interleave, ..SessionOptions::default() };
+    let session = runtime.session(options).expect("a session");
+    let busy = "for (let i = 0; i < 3; i += 1) {
+            await soon();
+            for (const until = Date.now() + 2; Date.now() < until;);
+        }";
+    for round in 0..100 {
+        let computes = session.run(busy, CellOptions::default());
+        thread::sleep(Duration::from_micros(100 * (round % 40)));
+        // The worker may hear of the cell, and of its end, while the other one computes.
+        let ended = session.run("await never()", CellOptions::default());
+        ended.terminate(None);
+        let ended = ended.wait().expect("no misuse");
+        assert_eq!(ended.status, Status::Terminated);
+        assert_ne!(state(&ended), SessionState::Reset, "round {round}");
+        assert_ne!(state(&computes.wait().expect("no misuse")), SessionState::Reset);
     }
 }

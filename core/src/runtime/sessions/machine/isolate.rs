@@ -1,7 +1,9 @@
 //! The events of an isolate on a thread, whose session tells which cell in flight resumes.
 //!
 //! A message goes to the cell that it is for, as the isolate tells. A cell resumes when it has one, when a job of its own
-//! waits in the engine, or when it is asked to end. Cells that begin and those that resume take turns in one queue.
+//! waits in the engine, or when it is asked to end. Cells that begin and those that resume take turns in one queue. One with
+//! a job comes first, so that cells end before more begin. After as many such turns as there are cells in flight, the
+//! first in the queue has a turn: cells that always have jobs keep nobody waiting.
 
 use super::{Machine, Message, Parts, Stage, Turn};
 use crate::{
@@ -104,13 +106,20 @@ impl<P: Parts> Machine<P> {
             return (self.next(), Vec::new());
         }
         self.dispatch(isolate);
-        if let Some(number) = isolate.and_then(Resting::wanted) {
+        let wanted = isolate.and_then(Resting::wanted).and_then(|number| {
             let owner = self.begun.iter().find(|begun| **begun == number);
-            if let Some(&number) = owner.or(self.begun.last()) {
-                self.call_first(number);
-            }
+            owner.or(self.begun.last()).copied()
+        });
+        let is_ahead = wanted.is_some() && self.jobs_ahead < self.begun.len();
+        self.jobs_ahead = if is_ahead { self.jobs_ahead + 1 } else { 0 };
+        if let Some(number) = wanted.filter(|_| is_ahead) {
+            self.call_first(number);
         }
-        let next = self.next();
+        let mut next = self.next();
+        if let Some(number) = wanted.filter(|_| next.is_none()) {
+            self.call_first(number);
+            next = self.next();
+        }
         if isolate.is_none_or(Resting::can_resume) {
             return (next, self.forget_stalled());
         }

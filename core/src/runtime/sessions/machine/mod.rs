@@ -173,6 +173,8 @@ pub(crate) struct Machine<P: Parts> {
     asked: VecDeque<u32>,
     /// Whether the worker parks for a run that has not begun.
     offer: Offer,
+    /// How many turns in a row cells had because of their jobs in the engine, before those in the queue.
+    jobs_ahead: usize,
     /// Messages of the host for the next cell.
     inbox: Inbox<P::Message>,
     calls: Calls,
@@ -241,6 +243,7 @@ impl<P: Parts> Machine<P> {
             granted: Vec::new(),
             asked: VecDeque::new(),
             offer: Offer::None,
+            jobs_ahead: 0,
             inbox: Inbox::default(),
             calls: Calls::default(),
             refuses_calls: false,

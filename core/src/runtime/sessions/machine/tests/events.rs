@@ -72,8 +72,8 @@ impl World {
                         events.push(wait(true, None));
                         if self.interleaves {
                             events.push(wait(false, None));
-                            let first = self.begun().next().filter(|first| *first != number);
-                            events.extend(first.map(|first| wait(true, Some(first))));
+                            let other = self.begun().find(|other| *other != number);
+                            events.extend(other.map(|other| wait(true, Some(other))));
                         }
                     }
                 }

@@ -15,7 +15,7 @@ use std::{
     rc::Rc,
 };
 
-use super::{Effect, Kind, Machine, Message, Parts, Resting};
+use super::{Effect, Kind, Machine, Message, Parts, Resting, Turn};
 use crate::{data::cell::SessionState, isolate::session::Addressee};
 
 const LOST: Effect = Effect::Lost(SessionState::Reset);
@@ -309,6 +309,38 @@ fn a_copy_has_the_messages_that_wait_and_other_numbers_for_its_runs() {
     let mut copy = machine.copy(Clone::clone);
     assert!(!before.contains(&copy.number()));
     assert_eq!(copy.take_inbox(), [Told::Answer(2)]);
+}
+
+#[test]
+fn a_cell_begins_beside_cells_that_always_have_jobs() {
+    let mut machine = Machine::<Modelled>::new(true);
+    let mut isolate = Isolate::default();
+    let add = |machine: &mut Machine<Modelled>| {
+        let number = machine.number();
+        machine.push(number, Kind::Cell, number);
+        number
+    };
+    let turn =
+        |machine: &mut Machine<Modelled>, isolate: &Isolate| match machine.next_of(Some(isolate)) {
+            (Some(Turn::Run(number)), _) => number,
+            _ => panic!("nobody has the turn"),
+        };
+    let players = [(); 2].map(|()| {
+        let number = add(&mut machine);
+        assert_eq!(turn(&mut machine, &isolate), number);
+        machine.begin(number);
+        isolate.begun.insert(number);
+        assert!(machine.rest(number, false));
+        number
+    });
+    let newcomer = add(&mut machine);
+    for player in players {
+        isolate.wanted = Some(player);
+        assert_eq!(turn(&mut machine, &isolate), player);
+        assert!(machine.rest(player, false));
+    }
+    isolate.wanted = Some(players[0]);
+    assert_eq!(turn(&mut machine, &isolate), newcomer);
 }
 
 /// All kinds of runs beside cells.

@@ -78,6 +78,8 @@ pub(crate) struct Record {
     memory_limit: u64,
     /// Whether more was to be held for the run than its limit allows.
     is_overdrawn: bool,
+    /// Whether the cell has ended by itself.
+    is_at_end: bool,
     end: Option<Reason>,
     /// The reports that the host has not taken out, shared with hosts that read them while the run is running; and the
     /// number of those that it has.
@@ -96,6 +98,7 @@ impl Record {
             called: Instant::now(),
             memory_limit,
             is_overdrawn: false,
+            is_at_end: false,
             end: None,
             reports: VecDeque::new(),
             taken: 0,
@@ -133,9 +136,15 @@ impl Record {
         self.is_overdrawn = true;
     }
 
-    /// Takes the reason back: it came when the cell had ended by itself.
+    /// Takes the reason back: it came when the cell had ended by itself. None counts from now on.
     pub(crate) fn withdraw(&mut self) {
         self.end = None;
+        self.is_at_end = true;
+    }
+
+    /// Whether the cell has ended by itself, and only has to settle.
+    pub(crate) fn is_at_end(&self) -> bool {
+        self.is_at_end
     }
 
     pub(crate) fn report(&mut self, value: Value) {

@@ -255,7 +255,7 @@ impl Run {
     /// Asks the run to end; the first reason stays.
     pub(crate) fn end(self: &Arc<Self>, reason: Reason) {
         let mut shared = self.shared.lock();
-        if self.is_settled() || shared.record.is_asked() {
+        if self.is_settled() || shared.record.is_asked() || shared.record.is_at_end() {
             return;
         }
         shared.record.ask(reason);

@@ -4,8 +4,8 @@
 // Cells wait for the host, for each other's promises, for generators and for cells that the host runs for them; they
 // throw, loop, fill the memory, and are terminated. The last act of each is to note its number in the session. In the
 // end the session must have the numbers of the cells that were kept, each once, and no other: no cell that has completed
-// is undone, and nothing of one that was undone goes on. Reports and logs must be in the result of the cell that made
-// them, and every cell must settle.
+// is undone, and nothing of one that was undone goes on. The same holds for the host's calls of a function of a cell that
+// has completed. Reports and logs must be in the result of the cell that made them, and every cell and call must settle.
 
 import { parseArgs } from 'node:util';
 
@@ -62,6 +62,9 @@ if (process.exitCode === 1) process.exit();
 /** Plays one session; returns the first difference. */
 async function play(random) {
   const held = [];
+  let note;
+  const calls = [];
+  const noted = [];
   const later = (ms) => new Promise((resolve) => setTimeout(resolve, ms, ms));
   const session = runtime.session({
     cells: 'interleave',
@@ -72,9 +75,11 @@ async function play(random) {
       run: async (source) => ({ status: (await session.run(source)).status }),
       fail: async () => { throw new Error('host'); },
       keep: (held_) => { held.push(held_); },
+      keepNote: (note_) => { note = note_; },
     },
   });
-  await session.run(`let n = 0; const done = []; const shared = [];
+  await session.run(`let n = 0; const done = []; const shared = []; const called = [];
+    keepNote(async (call) => { await null; called.push(call); return call; });
     async function* steps(ms) { for (let i = 0; i < 3; i += 1) { await later(ms); yield i; } }`);
   const started = [];
   for (let at = 0; at < CELLS_OF_A_SESSION; at += 1) {
@@ -84,25 +89,40 @@ async function play(random) {
     started.push({ at, source, cell });
     if (random(6) === 0) setTimeout(() => cell.terminate('enough'), random(15));
     if (random(3) === 0) await later(random(4));
-    if (held.length > 0 && random(4) === 0) held[random(held.length)](1).catch(() => {});
+    if (held.length > 0 && random(4) === 0) calls.push(held[random(held.length)](1).catch(() => {}));
+    if (random(2) === 0) calls.push(note(at).then((call) => { noted.push(call); }, () => {}));
   }
   const settled = Promise.all(started.map(async ({ at, source, cell }) => ({ at, source, result: await cell })));
+  const answered = Promise.all(calls);
   let timer;
   const tooLate = new Promise((resolve) => { timer = setTimeout(resolve, SETTLED_MS); });
   const results = await Promise.race([settled, tooLate]);
+  // A call may wait for an answer of the host, which a later cell is handed.
+  let hasAnswers = false;
+  answered.then(() => { hasAnswers = true; });
+  for (let left = 2_000; !hasAnswers && left > 0; left -= 1) {
+    await session.run('0');
+    await later(5);
+  }
   clearTimeout(timer);
   if (results === undefined) {
     const left = started.filter(({ cell }) => cell.running).map(({ source }) => source);
     return `cells do not settle: ${JSON.stringify(left)}`;
   }
+  if (!hasAnswers) return 'calls of held functions do not settle';
   for (const { at, source, result } of results) {
     const difference = wrong(at, result);
     if (difference !== undefined) return `${difference}: ${source}\n${JSON.stringify(result)}`;
     count(result);
   }
   const kept = results.filter(({ result }) => isDone(result)).map(({ at }) => at);
-  const { result: found } = await session.run('[...done].sort((a, b) => a - b)');
+  const { result } = await session.run('[done, called].map((all) => [...all].sort((a, b) => a - b))');
+  const [found, called] = result;
   await session.close();
+  noted.sort((a, b) => a - b);
+  if (JSON.stringify(called) !== JSON.stringify(noted)) {
+    return `the session has the calls ${JSON.stringify(called)}, and ${JSON.stringify(noted)} have an answer`;
+  }
   if (JSON.stringify(found) === JSON.stringify(kept)) return undefined;
   const shown = results.map(({ at, source, result }) => `${at} ${endOf(result)}: ${source}`);
   return `the session has ${JSON.stringify(found)}, and ${JSON.stringify(kept)} were kept\n${shown.join('\n')}`;

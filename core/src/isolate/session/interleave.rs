@@ -227,7 +227,9 @@ impl SessionIsolate {
         let Some(flight) = flights.cells.get_mut(&number) else { return Turn::Ended(End::Broken) };
         if !inbox.is_empty() || flights.wanted.is_some() {
             flights.now += 1;
-            if !flight.has_value {
+            // A call of the host that is undone ends with its cell.
+            let is_called = |inbound: &Inbound| matches!(inbound, Inbound::FunctionCall { .. });
+            if !flight.has_value || inbox.iter().any(is_called) {
                 flight.turned = flights.now;
             }
         }

@@ -20,7 +20,12 @@ use super::{
     session::Session,
 };
 use crate::{
-    binding::{handle::RunControl, host::Host, inbound::Inbound, native::NativeHost},
+    binding::{
+        handle::RunControl,
+        host::{Completion, Host},
+        inbound::Inbound,
+        native::NativeHost,
+    },
     data::cell::SessionState,
     error::Error,
     os::sync::Mutex,
@@ -120,6 +125,8 @@ pub(crate) struct InSession<P: Place> {
     /// When the cell began, for its native host.
     since: AtomicU64,
     question: Mutex<Option<Question>>,
+    /// The outcome of the host's call that it is, until its effects are kept.
+    outcome: Mutex<Option<Completion>>,
     pub(crate) own: P::Part,
 }
 
@@ -133,8 +140,8 @@ impl<P: Place> InSession<P> {
     ) -> Self {
         let number = if session.request.interleave && kind.is_cell() { key } else { 0 };
         let (has_turn, since) = (AtomicBool::new(false), AtomicU64::new(0));
-        let question = Mutex::new(question);
-        Self { session, key, number, kind, native, has_turn, since, question, own }
+        let (question, outcome) = (Mutex::new(question), Mutex::default());
+        Self { session, key, number, kind, native, has_turn, since, question, outcome, own }
     }
 
     pub(super) fn take_turn(&self) {
@@ -155,6 +162,26 @@ impl<P: Place> InSession<P> {
     pub(crate) fn undo_native(&self) {
         let since = self.since.load(Ordering::Relaxed);
         self.native.undo(self.session.undone_since(since));
+    }
+
+    /// Tells the host the outcome of a call, unless the host has one. The call that this run is may still be undone with
+    /// the run, so its outcome waits for [`InSession::keep_outcome`].
+    pub(crate) fn call_settled(&self, host: &dyn Host, call: u32, completion: Completion) {
+        if self.kind.call() == Some(call) {
+            self.outcome.lock().get_or_insert(completion);
+        } else if self.session.takes_outcome(call) {
+            host.function_settled(call, completion);
+        }
+    }
+
+    /// The effects of this run are kept: tells the host the outcome of the call that it is, if it has one.
+    pub(crate) fn keep_outcome(&self, host: &dyn Host) {
+        let outcome = self.outcome.lock().take();
+        if let (Some(call), Some(completion)) = (self.kind.call(), outcome)
+            && self.session.takes_outcome(call)
+        {
+            host.function_settled(call, completion);
+        }
     }
 
     /// Takes its question, if it has one without an answer.

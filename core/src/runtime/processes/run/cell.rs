@@ -232,7 +232,8 @@ impl Run {
         Ok(())
     }
 
-    /// Checks the end of a cell, and takes it into the accounts with the worker. Returns how the cell ended, and the most
+    /// Checks the end of a cell, takes it into the accounts with the worker, and tells the host the outcome of a call
+    /// whose effects are kept. Returns how the cell ended, and the most
     /// bytes that counted against the limit.
     pub(super) fn check_cell_end(&self, ended: CellEnded) -> Result<(End, u64), Unreadable> {
         let CellEnded { number, end, peak_bytes, state, is_untouched, handed, undone } = ended;
@@ -268,6 +269,9 @@ impl Run {
             if came_to_its_end {
                 shared.record.withdraw();
             }
+        }
+        if let Some(part) = self.cell.as_ref().filter(|_| state == SessionState::Kept) {
+            part.keep_outcome(&*self.host);
         }
         Ok((self.judge(end), peak_bytes.min(MOST_BYTES_TOLD)))
     }

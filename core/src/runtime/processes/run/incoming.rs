@@ -121,9 +121,9 @@ impl Run {
                 let (completion, _) = self.take_in_completion(completion)?;
                 waited_for(self.shared.lock().dealings.lock().ledger.finish_call(call))?;
                 // The call may have ended with the cell that it was in.
-                let session = self.cell.as_ref().map(|part| &part.session);
-                if session.is_none_or(|session| session.takes_outcome(call)) {
-                    self.host.function_settled(call, completion);
+                match &self.cell {
+                    Some(part) => part.call_settled(&*self.host, call, completion),
+                    None => self.host.function_settled(call, completion),
                 }
                 Ok(())
             }

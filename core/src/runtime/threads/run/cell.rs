@@ -140,7 +140,9 @@ impl Run {
         } else {
             isolate.conclude(part.number, keep)
         };
-        if state != SessionState::Kept {
+        if state == SessionState::Kept {
+            part.keep_outcome(&*self.host);
+        } else {
             part.undo_native();
         }
         {

@@ -97,9 +97,12 @@ impl Embedder for RunEmbedder {
 
     fn function_settled(&self, call: u32, completion: Completion) {
         let run = &self.0;
-        let wanted = run.cell.as_ref().is_none_or(|part| part.session.takes_outcome(call));
-        if wanted && !run.is_settled() {
-            run.host.function_settled(call, completion);
+        if run.is_settled() {
+            return;
+        }
+        match &run.cell {
+            Some(part) => part.call_settled(&*run.host, call, completion),
+            None => run.host.function_settled(call, completion),
         }
     }
 

@@ -57,6 +57,15 @@ fn is_there(mark: &str) -> bool {
         .any(|line| String::from_utf8_lossy(&line).contains(mark))
 }
 
+/// Waits until a process with that text is there.
+fn expect_running(mark: &str) {
+    let started = Instant::now();
+    while !is_there(mark) {
+        assert!(started.elapsed() < CEILING, "{mark} does not run");
+        std::thread::sleep(Duration::from_millis(10));
+    }
+}
+
 /// Waits until no process with that text is there.
 fn expect_gone(mark: &str) {
     let started = Instant::now();
@@ -133,7 +142,7 @@ fn a_process_outside_of_the_group_that_holds_the_pipes_is_not_waited_for() {
     let result = run(&shell(), &code);
     assert!(started.elapsed() < CEILING);
     assert_eq!(result.stdout, "away\ndone\n");
-    assert!(is_there(&mark.replace(' ', "\0")), "it is not ours to kill");
+    expect_running(&mark.replace(' ', "\0"));
     let _ = std::process::Command::new("pkill").args(["-fx", &mark]).status();
 }
 

@@ -35,3 +35,22 @@ test('a program that only loads the parts of the package has no open handle', ()
   const options = { cwd: fileURLToPath(new URL('.', import.meta.url)), encoding: 'utf8', env: { ...process.env, PARTS: parts.join(' ') } };
   assert.equal(execFileSync(process.execPath, ['-e', program], options).trim(), '[]');
 });
+
+test('runs that start in a domain leave the errors of other callers alone', () => {
+  const program = `
+    const domain = require('node:domain').create();
+    const { runCode } = require('isolane');
+    const caught = [];
+    const fail = (message) => () => void setTimeout(() => { throw new Error(message); });
+    const run = (message) => runCode('await fail()', { globals: { fail: fail(message) } });
+    domain.on('error', ({ message }) => caught.push('the domain ' + message));
+    process.on('uncaughtException', ({ message }) => caught.push('the process ' + message));
+    process.on('exit', () => console.log(caught.sort().join()));
+    // The first one opens the connection. Later ones poll for each other's events.
+    const inside = () => domain.run(() => run('inside'));
+    const outside = () => run('outside');
+    inside().then(outside).then(() => Promise.all([inside(), outside(), inside(), outside()]));`;
+  const options = { cwd: fileURLToPath(new URL('.', import.meta.url)), encoding: 'utf8' };
+  const expected = ['the domain inside', 'the process outside'].flatMap((caught) => [caught, caught, caught]);
+  assert.equal(execFileSync(process.execPath, ['-e', program], options).trim(), expected.join());
+});

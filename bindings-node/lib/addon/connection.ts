@@ -23,6 +23,19 @@ class LoadContext extends AsyncResource {
 /** The asynchronous context in which this module was loaded. The bridge and polling have no context of any caller's. */
 const context = new LoadContext('isolane.bridge');
 
+/** Does that in no context of the caller's, and in no domain: an error of another caller is not an error of that domain. */
+function apart<T>(act: () => T): T {
+  const holder = process as { domain?: unknown };
+  const { domain } = holder;
+  if (domain === undefined || domain === null) return context.runInAsyncScope(act);
+  holder.domain = undefined;
+  try {
+    return context.runInAsyncScope(act);
+  } finally {
+    holder.domain = domain;
+  }
+}
+
 /** Takes the events that are there. Nothing starts before the module that has this function is loaded. */
 let receive = (): void => {};
 
@@ -48,7 +61,7 @@ export function receiveWith(receiver: () => void): void {
  * a program that only loads the package has none.
  */
 export function bridge(): number {
-  return (opened ??= context.runInAsyncScope(() => native.openBridge(() => receive())));
+  return (opened ??= apart(() => native.openBridge(() => receive())));
 }
 
 /** Takes the next events, as {@link Native.drain} does. */
@@ -90,7 +103,7 @@ function startPolling(): void {
   if (polling) return;
   polling = true;
   native.poll(bridge(), true);
-  context.runInAsyncScope(setImmediate, undefined, poll);
+  apart(() => setImmediate(poll));
 }
 
 function poll(): void {

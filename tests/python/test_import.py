@@ -18,6 +18,17 @@ import isolane
 print(*sorted(name for name in sys.modules if name.startswith("isolane.")))
 """
 
+LITTLE_ROOM = """
+import os
+import resource
+from pathlib import Path
+# Python has room in it, and the file has none.
+size = Path(os.environ["PYTHONPATH"], "isolane", "_isolane.abi3.so").stat().st_size
+room = size * 2 // 3
+resource.setrlimit(resource.RLIMIT_AS, (room, room))
+import isolane
+"""
+
 SYSTEMS = ["kit", "notebook", "executors", "environment"]
 
 
@@ -71,11 +82,11 @@ class Copy:
         if content is not None:
             self.file.write_bytes(content)
 
-    def error(self, *command: str) -> str:
+    def error(self, *command: str, program: str = "import isolane") -> str:
         """The last line of the import, after the name of its class."""
-        program = [*command, sys.executable, "-B", "-c", "import isolane"]
+        whole = [*command, sys.executable, "-B", "-c", program]
         here = {**os.environ, "PYTHONPATH": str(self.home)}
-        done = subprocess.run(program, capture_output=True, text=True, env=here, check=False)
+        done = subprocess.run(whole, capture_output=True, text=True, env=here, check=False)
         assert done.returncode == 1, done.stdout
         return done.stderr.splitlines()[-1].removeprefix("ImportError: ")
 
@@ -93,16 +104,59 @@ AGAIN = "(pip install --force-reinstall isolane)."
 
 @pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="the words are those of glibc")
 def test_a_compiled_part_that_is_damaged_says_so(tmp_path: Path) -> None:
-    for content in [b"", b"\x7fELF"]:
-        short = Copy(tmp_path / str(len(content)), content)
-        assert short.error() == (
-            f"{short.failed('file too short')}The file has {len(content)} bytes. A copy was cut"
-            f" off, or a disk was full. Install again {AGAIN}"
+    whole = Path(_isolane.__file__).read_bytes()
+    cuts = {0: "file too short", 4: "file too short", 64: "cannot read file data"}
+    for size, words in cuts.items():
+        short = Copy(tmp_path / str(size), whole[:size])
+        error = short.error()
+        assert error.startswith(short.failed(words).removesuffix(". ")), error
+        assert error.endswith(
+            f". The file has {size} bytes. A copy was cut off, or a disk was full. Install again"
+            f" {AGAIN}"
         )
-    foreign = Copy(tmp_path / "foreign", b"not a library " * 100)
-    assert foreign.error() == (
-        f"{foreign.failed('invalid ELF header')}The file is not for this system, or it is damaged."
-        f" Install again here {AGAIN}"
+
+
+@pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="the words are those of glibc")
+def test_a_compiled_part_of_another_system_says_so(tmp_path: Path) -> None:
+    whole = bytearray(Path(_isolane.__file__).read_bytes()[: 1 << 16])
+    narrow = whole.copy()
+    narrow[4] = 1
+    processor = whole.copy()
+    processor[18:20] = (8).to_bytes(2, sys.byteorder)
+    foreign = {
+        "text": (b"not a library " * 100, "invalid ELF header"),
+        "class": (bytes(narrow), "wrong ELF class: ELFCLASS32"),
+        "processor": (
+            bytes(processor),
+            "cannot open shared object file: No such file or directory",
+        ),
+    }
+    for name, (content, words) in foreign.items():
+        copy = Copy(tmp_path / name, content)
+        assert copy.error() == (
+            f"{copy.failed(words)}The file is not for this system, or it is damaged. Install again"
+            f" here {AGAIN}"
+        )
+
+
+@pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="the words are those of glibc")
+def test_a_process_with_too_little_address_space_learns_of_it(tmp_path: Path) -> None:
+    copy = Copy(tmp_path, Path(_isolane.__file__).read_bytes())
+    assert copy.error(program=LITTLE_ROOM) == (
+        f"{copy.failed('failed to map segment from shared object')}The system refused the memory"
+        " for it. Usual causes: a limit on the address space (ulimit -v), or a policy that forbids"
+        " this process to load code from that folder."
+    )
+
+
+def test_a_package_in_an_archive_says_so(tmp_path: Path) -> None:
+    copy = Copy(tmp_path / "unpacked", None)
+    archive = Path(shutil.make_archive(str(tmp_path / "all"), "zip", copy.home))
+    copy.home = archive
+    assert copy.error() == (
+        f"isolane cannot be imported from the archive that has {archive / 'isolane'}: Python loads"
+        " a compiled part from a folder alone. Install isolane into a folder, or unpack the"
+        " archive."
     )
 
 

@@ -13,12 +13,12 @@ except ImportError:
     import os
 
     # In a folder that it may not list, Python finds no module at all.
-    if os.access(os.path.dirname(__file__), os.R_OK):
+    _folder = os.path.dirname(__file__)
+    if os.access(_folder, os.R_OK) or not os.path.isdir(_folder):
         raise
     raise ImportError(
         "isolane cannot be imported: the user of this process may not read the folder"
-        f" {os.path.dirname(__file__)}. Install isolane as that user, or permit it to read the"
-        " folder."
+        f" {_folder}. Install isolane as that user, or permit it to read the folder."
     ) from None
 from ._by_name import by_name
 from ._describe import describe

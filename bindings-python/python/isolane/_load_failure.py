@@ -13,14 +13,23 @@ from pathlib import Path
 NAME = "isolane._isolane"
 AGAIN = "pip install --force-reinstall isolane"
 
-CUT_OFF = "file too short"
+CUT_OFF = ("file too short", "cannot read file data")
 """The words of glibc and of macOS for a file that ends in its head."""
 
-FOREIGN = ("invalid ELF header", "Exec format error", "not a mach-o file")
+FOREIGN = (
+    "invalid ELF header",
+    "wrong ELF class",
+    "no loadable segments",
+    "Exec format error",
+    "not a mach-o file",
+)
 """The words of glibc, of musl and of macOS for a file that is no library of that system."""
 
+NOT_FOUND = "cannot open shared object file: No such file"
+"""The words of glibc for a missing file, and for one that is there for another processor."""
+
 NOT_MAPPED = "failed to map segment"
-"""The words of glibc for code that may not run."""
+"""The words of glibc for code that may not run, and for a lack of address space."""
 
 
 def explained(error: ImportError) -> ImportError | None:
@@ -38,10 +47,17 @@ def explained(error: ImportError) -> ImportError | None:
 
 
 def _missing() -> str:
+    folder = Path(__file__).parent
+    if not folder.is_dir():
+        return (
+            f"isolane cannot be imported from the archive that has {folder}: Python loads a"
+            " compiled part from a folder alone. Install isolane into a folder, or unpack the"
+            " archive."
+        )
     return (
         f"isolane has no compiled part for {platform.python_implementation()}"
         f" {platform.python_version()} on {platform.system()} {platform.machine()}: the module"
-        f" {NAME} is not in {Path(__file__).parent}. Usual causes:\n"
+        f" {NAME} is not in {folder}. Usual causes:\n"
         "- the folder has only the source of the project: install the wheel (pip install isolane),"
         " or, in a clone, compile it (npm run build:python);\n"
         "- the wheel is for another platform, or the folder was copied from one: install again"
@@ -55,10 +71,15 @@ def _hint(text: str, file: str) -> str | None:
             "The user of this process may not read the file. Install isolane as that user, or"
             " permit it to read the file."
         )
-    if _is_noexec(file) or NOT_MAPPED in text:
+    if _is_noexec(file):
         return (
             f"The file system of {os.path.dirname(file)} is mounted with noexec, so nothing there"
             " can be loaded. Install isolane in another folder, or mount this one without noexec."
+        )
+    if NOT_MAPPED in text:
+        return (
+            "The system refused the memory for it. Usual causes: a limit on the address space"
+            " (ulimit -v), or a policy that forbids this process to load code from that folder."
         )
     wanted = re.search(r"\bGLIBC_([\d.]+)", text)
     if wanted is not None:
@@ -67,13 +88,14 @@ def _hint(text: str, file: str) -> str | None:
             f"The file needs glibc {wanted[1]}, and this system has {has}. The files of a published"
             " wheel need 2.17; one that was built on a newer system needs more."
         )
-    if CUT_OFF in text:
+    if any(words in text for words in CUT_OFF):
         size = os.path.getsize(file)
         return (
             f"The file has {size} bytes. A copy was cut off, or a disk was full. Install again"
             f" ({AGAIN})."
         )
-    if any(words in text for words in FOREIGN):
+    is_foreign = text.startswith(f"{file}: {NOT_FOUND}") and os.path.exists(file)
+    if is_foreign or any(words in text for words in FOREIGN):
         return f"The file is not for this system, or it is damaged. Install again here ({AGAIN})."
     return None
 

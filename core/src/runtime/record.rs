@@ -87,6 +87,8 @@ pub(crate) struct Record {
     taken: usize,
     logs: Vec<ExecutionLog>,
     result: Option<ExecutionResult>,
+    /// The error of the result, which stays when the host has taken the result.
+    failure: Option<Failure>,
     /// Whether it has settled because it was asked to, or at its memory limit.
     was_ended: bool,
 }
@@ -104,6 +106,7 @@ impl Record {
             taken: 0,
             logs: Vec::new(),
             result: None,
+            failure: None,
             was_ended: false,
         }
     }
@@ -219,8 +222,7 @@ impl Record {
 
     /// The name and the message of its error, once it has settled without success.
     pub(crate) fn failure(&self) -> Option<Failure> {
-        let error = self.result.as_ref()?.error.as_ref()?;
-        Some((error.name.clone(), error.message.clone()))
+        self.failure.clone()
     }
 
     /// The error of a question that has settled without an answer.
@@ -263,6 +265,7 @@ impl Record {
             (error, _) => error,
         };
         self.was_ended = self.is_asked() || status == Status::Memory;
+        self.failure = error.as_ref().map(|error| (error.name.clone(), error.message.clone()));
         // Compiling, or what was to be held for it, would have taken all that is left, and more.
         let is_refused = is_oversized || (self.is_overdrawn && status == Status::Memory);
         let refused_bytes = is_refused.then_some(self.memory_limit);
@@ -385,6 +388,15 @@ mod tests {
         assert_eq!(named([caller(), Reason::RolledBack], rolled_back), TERMINATED);
         assert_eq!(named([Reason::RolledBack, caller(), Reason::Closed], rolled_back), TERMINATED);
         assert_eq!(named([Reason::RolledBack], rolled_back), ROLLED_BACK.0);
+    }
+
+    #[test]
+    fn the_error_of_a_run_stays_when_the_host_has_its_result() {
+        let mut record = Record::new(1);
+        record.ask(Reason::RolledBack);
+        record.settle(End::Asked, None, Some(SessionState::RolledBack));
+        drop(record.take_result());
+        assert_eq!(record.failure().expect("an error").0, ROLLED_BACK.0);
     }
 
     #[test]

@@ -12,8 +12,9 @@ from pathlib import Path
 
 NAME = "isolane._isolane"
 AGAIN = "pip install --force-reinstall isolane"
+REMEDY_OF_CUT = f"A copy was cut off, or a disk was full. Install again ({AGAIN})."
 
-CUT_OFF = ("file too short", "cannot read file data")
+CUT_OFF = "file too short"
 """The words of glibc and of macOS for a file that ends in its head."""
 
 FOREIGN = (
@@ -44,6 +45,13 @@ def explained(error: ImportError) -> ImportError | None:
     told = ImportError(message, name=NAME, path=spec.origin)
     told.__cause__ = error
     return told
+
+
+def cut_off(file: str, size: int, whole: int) -> ImportError:
+    """The error of a file that has only so many bytes of those that it should have."""
+    lack = f"{file} has {size} bytes of {whole}"
+    message = f"isolane cannot load its compiled part: {lack}. {REMEDY_OF_CUT}"
+    return ImportError(message, name=NAME, path=file)
 
 
 def _missing() -> str:
@@ -88,12 +96,8 @@ def _hint(text: str, file: str) -> str | None:
             f"The file needs glibc {wanted[1]}, and this system has {has}. The files of a published"
             " wheel need 2.17; one that was built on a newer system needs more."
         )
-    if any(words in text for words in CUT_OFF):
-        size = os.path.getsize(file)
-        return (
-            f"The file has {size} bytes. A copy was cut off, or a disk was full. Install again"
-            f" ({AGAIN})."
-        )
+    if CUT_OFF in text:
+        return f"The file has {os.path.getsize(file)} bytes. {REMEDY_OF_CUT}"
     is_foreign = text.startswith(f"{file}: {NOT_FOUND}") and os.path.exists(file)
     if is_foreign or any(words in text for words in FOREIGN):
         return f"The file is not for this system, or it is damaged. Install again here ({AGAIN})."

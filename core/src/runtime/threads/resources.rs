@@ -81,7 +81,8 @@ impl<R: RunControl + Job + Watched + Guest> Resources<R> {
         if self.watchdog.has_thread() && self.scheduler.has_threads() {
             return Ok(());
         }
-        let message = "the system has no thread left for the runtime";
+        let message = "the system gives the runtime no thread: raise the limit of this process on threads (ulimit -u, or the \
+                       pids of its container) or on address space (ulimit -v)";
         Err(Error::new(ErrorKind::Unavailable, message))
     }
 

@@ -5,7 +5,8 @@
 // throw, loop, fill the memory, and are terminated. The last act of each is to note its number in the session. In the
 // end the session must have the numbers of the cells that were kept, each once, and no other: no cell that has completed
 // is undone, and nothing of one that was undone goes on. The same holds for the host's calls of a function of a cell that
-// has completed. Reports and logs must be in the result of the cell that made them, and every cell and call must settle.
+// has completed; a call that is undone has the error of the cell that undid it. Reports and logs must be in the result of
+// the cell that made them, and every cell and call must settle.
 
 import { parseArgs } from 'node:util';
 
@@ -19,6 +20,8 @@ const MEMORY = 12 * 1024 * 1024;
 const TIMEOUT_MS = 2_000;
 const LOOP_MS = 40;
 const SETTLED_MS = 60_000;
+/** The errors of calls that are undone, with the ends of the cells that undid them. No session is reset. */
+const UNDONE = ['SessionRolledBack', 'Terminated', 'Timeout', 'MemoryLimit'];
 
 const SOURCES = [
   (at, ms) => `n += 1; report(${at}); await later(${ms}); console.log(${at}); report(${at});`,
@@ -65,6 +68,7 @@ async function play(random) {
   let note;
   const calls = [];
   const noted = [];
+  const refused = [];
   const later = (ms) => new Promise((resolve) => setTimeout(resolve, ms, ms));
   const session = runtime.session({
     cells: 'interleave',
@@ -89,8 +93,8 @@ async function play(random) {
     started.push({ at, source, cell });
     if (random(6) === 0) setTimeout(() => cell.terminate('enough'), random(15));
     if (random(3) === 0) await later(random(4));
-    if (held.length > 0 && random(4) === 0) calls.push(held[random(held.length)](1).catch(() => {}));
-    if (random(2) === 0) calls.push(note(at).then((call) => { noted.push(call); }, () => {}));
+    if (held.length > 0 && random(4) === 0) calls.push(held[random(held.length)](1).catch((error) => { refused.push(error); }));
+    if (random(2) === 0) calls.push(note(at).then((call) => { noted.push(call); }, (error) => { refused.push(error); }));
   }
   const settled = Promise.all(started.map(async ({ at, source, cell }) => ({ at, source, result: await cell })));
   const answered = Promise.all(calls);
@@ -110,6 +114,8 @@ async function play(random) {
     return `cells do not settle: ${JSON.stringify(left)}`;
   }
   if (!hasAnswers) return 'calls of held functions do not settle';
+  const odd = refused.find(({ name }) => !UNDONE.includes(name));
+  if (odd !== undefined) return `a call of a held function is refused: ${odd}`;
   for (const { at, source, result } of results) {
     const difference = wrong(at, result);
     if (difference !== undefined) return `${difference}: ${source}\n${JSON.stringify(result)}`;

@@ -70,7 +70,7 @@ impl<'a> Types<'_, 'a, '_> {
             ExportDefaultDeclarationKind::TSInterfaceDeclaration(_) => false,
             ExportDefaultDeclarationKind::FunctionDeclaration(function) => function.body.is_some(),
             ExportDefaultDeclarationKind::Identifier(name) => {
-                !erase::is_type(name, self.scoping, &self.namespaces)
+                !erase::is_no_value(name, self.scoping, &self.namespaces)
             }
             _ => true,
         }
@@ -127,6 +127,9 @@ impl<'a> Types<'_, 'a, '_> {
                 self.visit_class(class);
                 self.blanks.insert(end, "}[\"default\"];");
             }
+            // It is erased with the other exports of types.
+            ExportDefaultDeclarationKind::Identifier(name)
+                if erase::is_no_value(name, self.scoping, &self.namespaces) => {}
             other => {
                 let Some(expression) = other.as_expression() else { return };
                 self.blanks.replace(head, &format!("{value}("));

@@ -12,7 +12,7 @@ use oxc_ast::ast::{
     ExportDefaultDeclarationKind, ExportSpecifier, IdentifierReference, ImportDeclaration,
     ImportDeclarationSpecifier, ModuleExportName, Program, Statement,
 };
-use oxc_semantic::Scoping;
+use oxc_semantic::{Scoping, SymbolId};
 use oxc_span::GetSpan;
 
 use super::{
@@ -85,7 +85,7 @@ pub(in super::super) fn erase_type_exports(
             Statement::ExportDefaultDeclaration(export)
                 if let ExportDefaultDeclarationKind::Identifier(name) = &export.declaration =>
             {
-                !is_type(name, scoping, namespaces)
+                !is_no_value(name, scoping, namespaces)
             }
             // The walk erased the text of the others.
             other => return fate::of_statement(other, namespaces) != Fate::Erased,
@@ -217,24 +217,30 @@ impl Usage<'_, '_> {
     }
 }
 
-/// Whether an exported name is that of a type, or of something that is declared only.
-pub(in super::super) fn is_type(
+/// Whether a name that is exported in a list is that of a type, or of something that is declared only: nothing in the
+/// module could be exported.
+fn is_type(name: &IdentifierReference<'_>, scoping: &Scoping, namespaces: &Namespaces<'_>) -> bool {
+    let declared = |symbol| {
+        let mut others = scoping.symbol_redeclarations(symbol).iter();
+        scoping.symbol_flags(symbol).is_ambient() && others.all(|other| other.flags.is_ambient())
+    };
+    is_no_value(name, scoping, namespaces) || symbol_of(name, scoping).is_some_and(declared)
+}
+
+/// Whether a default export is that of a type. A name that is declared only is that of a global.
+pub(in super::super) fn is_no_value(
     name: &IdentifierReference<'_>,
     scoping: &Scoping,
     namespaces: &Namespaces<'_>,
 ) -> bool {
-    let reference = name.reference_id.get().map(|id| scoping.get_reference(id));
-    let Some((reference, symbol)) = reference.and_then(|found| Some((found, found.symbol_id()?)))
-    else {
-        return false;
-    };
+    let Some(symbol) = symbol_of(name, scoping) else { return false };
+    let is_type = name.reference_id.get().is_some_and(|id| scoping.get_reference(id).is_type());
     let flags = scoping.symbol_flags(symbol);
-    let declared = || {
-        let mut others = scoping.symbol_redeclarations(symbol).iter();
-        flags.is_ambient() && others.all(|other| other.flags.is_ambient())
-    };
-    let is_value = flags.is_value() || flags.is_import();
-    reference.is_type() || !is_value || namespaces.names_erased(symbol) || declared()
+    is_type || !(flags.is_value() || flags.is_import()) || namespaces.names_erased(symbol)
+}
+
+fn symbol_of(name: &IdentifierReference<'_>, scoping: &Scoping) -> Option<SymbolId> {
+    scoping.get_reference(name.reference_id.get()?).symbol_id()
 }
 
 /// The first import whose name is that of a variable, a function or a class, too: TypeScript leaves this check to its type

@@ -118,6 +118,8 @@ test('hostile replies are misuse', async () => {
     [null, 'a reply must be a text, a part or a list of parts, got null'],
     [undefined, 'a reply must be a text, a part or a list of parts, got null'],
     [7, 'a reply must be a text, a part or a list of parts, got a number'],
+    [{ role: 'assistant', content: '4' }, "got the message of an API, with 'content': return its text"],
+    [{ choices: [{ message: { content: '4' } }] }, "got the message of an API, with 'choices': return its text"],
     [[{ x: 1n }], 'the reply of the model is not plain data'],
     [[{ x: NaN }], 'the reply of the model is not plain data: NaN has no form in JSON'],
     [[{ x: Infinity }], 'the reply of the model is not plain data'],

@@ -174,6 +174,10 @@ def test_unknown_names_in_mappings_are_misuse() -> None:
         ({"executableCode": 1}, "part.executableCode must be an object, got a number"),
         (None, "a reply must be a text, a part or a list of parts, got null"),
         (7, "a reply must be a text, a part or a list of parts, got a number"),
+        (
+            {"role": "assistant", "content": "4"},
+            "got the message of an API, with 'content': return its text",
+        ),
         ([object()], "the reply of the model is not plain data"),
         ([{"x": float("nan")}], "the reply of the model is not plain data"),
         ([{"x": float("inf")}], "the reply of the model is not plain data"),

@@ -9,6 +9,9 @@ use serde_json::{Map, Value as Json};
 
 use crate::Outcome;
 
+/// The fields in which messages of other APIs, and whole answers of Gemini's, have their text. No part has any of them.
+const OF_MESSAGES: [&str; 5] = ["content", "choices", "candidates", "message", "output"];
+
 /// The language of code whose language nobody said.
 const UNSPECIFIED: &str = "LANGUAGE_UNSPECIFIED";
 
@@ -153,14 +156,19 @@ impl Part {
     /// Parts of JSON: a list, a single part, a text, or those of a content, `{ role, parts }`.
     ///
     /// # Errors
-    /// As [`Part::from_json`], with the place in the list.
+    /// As [`Part::from_json`], with the place in the list; and the message of an API that is not Gemini's, such as
+    /// `{ role, content }` or `{ choices }`.
     pub fn list_from_json(json: Json) -> Result<Vec<Self>, Error> {
         match json {
             Json::String(text) => Ok(vec![Self::text(text)]),
             Json::Object(mut content) if content.contains_key("parts") => {
                 Self::read_list(content.shift_remove("parts").unwrap_or_default(), "parts")
             }
-            json @ Json::Object(_) => Ok(vec![Self::read(json, "part")?]),
+            json @ Json::Object(_) => {
+                let part = Self::read(json, "part")?;
+                part.check_no_message()?;
+                Ok(vec![part])
+            }
             json @ Json::Array(_) => Self::read_list(json, "parts"),
             other => {
                 let got = kind_of(&other);
@@ -169,6 +177,17 @@ impl Part {
                 Err(misuse(message))
             }
         }
+    }
+
+    /// Refuses the message of another API, whose text would be lost.
+    fn check_no_message(&self) -> Result<(), Error> {
+        let Self::Other(OtherPart(fields)) = self else { return Ok(()) };
+        let Some(name) = OF_MESSAGES.into_iter().find(|name| fields.contains_key(*name)) else {
+            return Ok(());
+        };
+        Err(misuse(format!(
+            "a reply must be a text, a part or a list of parts, got the message of an API, with '{name}': return its text"
+        )))
     }
 
     /// Whether it is a thought, which is no part of the answer.

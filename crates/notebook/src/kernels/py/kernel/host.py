@@ -170,12 +170,20 @@ def spelled_in_code(name):
     return unicodedata.normalize("NFKC", name)
 
 
+WITHOUT_NAMES = (str, bytes, bytearray, bool, int, float, complex, list, tuple, set, frozenset)
+"""Values that are no arguments of a tool, which has each by its name."""
+
+
 def starter(host, name):
-    def start(args=None, /, **fields):
-        if args is None:
-            args = fields
-        elif fields:
+    def start(*given, **fields):
+        args, *more = given or [fields]
+        if given and fields:
             raise TypeError(f"{name}: arguments are one dict or keywords, not both")
+        if more or isinstance(args, WITHOUT_NAMES):
+            raise TypeError(
+                f"{name}: arguments have names: write tool.{name}(name=value), or give one dict"
+            )
+        args = fields if args is None else args
         return host.call("tool", name, args)
 
     return start

@@ -86,7 +86,7 @@ def test_an_int_is_a_limit_whatever_its_class() -> None:
 
 NEAREST = "; did you mean 'memory_limit_bytes'?"
 IN_TIME = (
-    "; a run has no time limit of its own: call terminate() on its handle, or run a cell of a "
+    "; a run has no time limit of its own: await it with asyncio.wait_for(), or run a cell of a "
     "session, which has 'timeout_ms'"
 )
 

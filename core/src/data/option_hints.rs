@@ -81,8 +81,12 @@ fn wish(key: &str) -> Option<Wish> {
 fn remedy(set: OptionSet, wish: Wish, spelling: Spelling) -> Option<String> {
     let timeout = spell("timeout_ms", spelling);
     Some(match (set, wish, spelling) {
-        (OptionSet::Run, Wish::TimeLimit, _) => format!(
+        (OptionSet::Run, Wish::TimeLimit, Spelling::Camel) => format!(
             "a run has no time limit of its own: call terminate() on its handle, or run a cell of a session, which \
+             has '{timeout}'"
+        ),
+        (OptionSet::Run, Wish::TimeLimit, Spelling::Snake) => format!(
+            "a run has no time limit of its own: await it with asyncio.wait_for(), or run a cell of a session, which \
              has '{timeout}'"
         ),
         (OptionSet::Run, Wish::Signal, Spelling::Camel) => {

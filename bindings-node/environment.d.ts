@@ -52,11 +52,11 @@ export interface EnvironmentBindings {
   /** As `stdout`. */
   stderr(eid: number, bytes: Uint8Array | string): void;
   /** Merges fields into the output: a plain object of JSON values. */
-  output(eid: number, fields: Record<string, unknown>): void;
+  output(eid: number, fields: Record<string, any>): void;
   /** Why the execution fails; the last one counts. */
   error(eid: number, error: string | ErrorDetails | Error): void;
   /** Calls a tool by its name, `service.tool`. */
-  invokeTool(eid: number, name: string, args?: Record<string, unknown>): Promise<unknown>;
+  invokeTool(eid: number, name: string, args?: Record<string, any>): Promise<unknown>;
 }
 
 /** Runs code. */
@@ -86,9 +86,9 @@ export interface TypeScriptEnvironmentOptions {
   /** The time limit of an execution that has none; 30,000 by default. */
   defaultTimeoutMs?: number | undefined;
   /** Names that all code sees. */
-  globals?: Record<string, unknown> | undefined;
+  globals?: Record<string, any> | undefined;
   /** Bridged modules, by their specifiers. */
-  imports?: Record<string, Record<string, unknown>> | undefined;
+  imports?: Record<string, Record<string, any>> | undefined;
   /** Modules that code may import, by their relative specifiers. */
   modules?: Record<string, string> | undefined;
   /** The runtime of the isolates, in place of the process's own. Not together with `isolation`. */
@@ -156,9 +156,9 @@ export interface ProcessChange {
 export interface ToolDescription {
   description: string;
   /** The JSON schema of the arguments, which are checked against it. */
-  inputSchema?: Record<string, unknown> | undefined;
+  inputSchema?: Record<string, any> | undefined;
   /** The JSON schema of the answer, for its type. */
-  outputSchema?: Record<string, unknown> | undefined;
+  outputSchema?: Record<string, any> | undefined;
 }
 
 /** A tool that is known. */

@@ -317,9 +317,9 @@ export interface IsolateOptions extends CommonOptions {
   /** The language of code that names none. Default `'typescript'`. */
   language?: 'javascript' | 'typescript';
   /** Names that all code sees. Values are cloned when the executor is made; functions run in the host. */
-  globals?: Record<string, unknown>;
+  globals?: Record<string, any>;
   /** Bridged modules. One that is called `files` takes the place of the executor's own. */
-  imports?: Record<string, Record<string, unknown>>;
+  imports?: Record<string, Record<string, any>>;
   /** Modules that code may import, by a relative specifier such as `'./math.js'`. */
   modules?: Record<string, string>;
   /** The most memory of an isolate, in bytes. Default 128 MiB. */

@@ -23,11 +23,11 @@ export interface CodeExecutionOptions {
    * Bridged modules: bare specifier → named exports. Values are cloned. Functions run in the host
    * when the sandbox calls them.
    */
-  imports?: Record<string, Record<string, unknown>>;
+  imports?: Record<string, Record<string, any>>;
   /** Further source modules, by a relative specifier such as `'./math.js'`. */
   modules?: Record<string, string>;
   /** Names that every module sees, though they are not on `globalThis`. Values as in `imports`. */
-  globals?: Record<string, unknown>;
+  globals?: Record<string, any>;
   /** The language of the sources. Types are erased, not checked. Default `'typescript'`. */
   language?: 'javascript' | 'typescript';
   /** Limit on all that the run holds, in bytes. A safe integer of at least 1. Default 128 MiB. */
@@ -166,11 +166,11 @@ export function current(): { readonly signal: CallSignal };
 /** The options of a {@link Session}. All are optional; an unknown key is a `TypeError`. */
 export interface SessionOptions {
   /** As in {@link CodeExecutionOptions}, for all cells. A module of `modules` is evaluated once. */
-  imports?: Record<string, Record<string, unknown>>;
+  imports?: Record<string, Record<string, any>>;
   /** As in {@link CodeExecutionOptions}, for all cells. A module is evaluated once, whichever cell imports it. */
   modules?: Record<string, string>;
   /** As in {@link CodeExecutionOptions}, for all cells. A name that a cell declares shadows a global of that name. */
-  globals?: Record<string, unknown>;
+  globals?: Record<string, any>;
   /** The language of cells that have none of their own, and of modules. Default `'typescript'`. */
   language?: 'javascript' | 'typescript';
   /** Limit on all that the session holds, in bytes. A safe integer of at least 1. Default 128 MiB. */
@@ -234,9 +234,9 @@ export interface CallOptions {
 /** The parts of an update. A name with the value `null` is taken away. An unknown key is a `TypeError`. */
 export interface SessionUpdate {
   /** Globals that are added or replaced, or taken away. */
-  globals?: Record<string, unknown>;
+  globals?: Record<string, any>;
   /** Bridged modules that are added or replaced as a whole, or taken away. */
-  imports?: Record<string, Record<string, unknown> | null>;
+  imports?: Record<string, Record<string, any> | null>;
   /** Source modules that are added or replaced, or taken away. The next cell that imports a new one evaluates it. */
   modules?: Record<string, string | null>;
 }

@@ -181,9 +181,9 @@ export interface Secret {
 /** The options of a tool. All are optional; an unknown key is a `TypeError`. */
 export interface ToolOptions {
   /** A plain object that the tool sees as `args`. It is cloned. */
-  args?: Record<string, unknown>;
+  args?: Record<string, any> & { [Symbol.iterator]?: never };
   /** As in {@link CodeExecutionOptions}. */
-  globals?: Record<string, unknown>;
+  globals?: Record<string, any>;
   /** As in {@link CodeExecutionOptions}; values are redacted. */
   report?: (value: unknown) => void;
   /** As in {@link CodeExecutionOptions}. */
@@ -284,7 +284,7 @@ export interface KitState {
 }
 
 /** Values of SQL parameters. */
-export type Params = readonly unknown[] | Readonly<Record<string, unknown>>;
+export type Params = readonly unknown[] | Readonly<Record<string, any>>;
 
 /** The result of a statement: that of a read, that of a write, or with `RETURNING` both. */
 export interface SqlResult {

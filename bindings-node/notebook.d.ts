@@ -99,8 +99,11 @@ export interface ChildOptions {
  * Of a tool result, `{ content, details?, isError? }`, cells get the text, and its images are displayed. Errors that it throws
  * are thrown in the cell.
  */
-// eslint-disable-next-line @typescript-eslint/no-explicit-any -- the host knows its arguments
-export type ToolFunction = (args: any, context: CallContext) => unknown;
+export interface ToolFunction {
+  (args: any, context: CallContext): unknown;
+  /** As each function has it. It gives `call` of a {@link CellTool} the types of its parameters. */
+  call(args: any, context: CallContext): unknown;
+}
 
 /** A tool with a description. */
 export interface CellTool {
@@ -108,7 +111,7 @@ export interface CellTool {
   /** For the model. */
   description?: string;
   /** The JSON Schema of the arguments: they are checked, and its defaults are filled in. */
-  input?: Record<string, unknown>;
+  input?: Record<string, any>;
   /** Whether the clock of a cell stands still while a call is unanswered. Default false. */
   stopsClock?: boolean;
 }
@@ -125,7 +128,7 @@ export interface LlmOptions extends CallContext {
   model: string;
   system?: string;
   /** The JSON Schema of the answer, which is then a value or JSON text. */
-  schema?: Record<string, unknown>;
+  schema?: Record<string, any>;
 }
 
 /** The options of a call of `agent`. */
@@ -138,7 +141,7 @@ export interface AgentOptions extends CallContext {
   /** A short name of the task. */
   label?: string;
   /** The JSON Schema of the answer, which is then a value or JSON text. */
-  schema?: Record<string, unknown>;
+  schema?: Record<string, any>;
   /** 1 for an agent that a cell of your own notebook calls, 2 for one that a cell of that agent calls, and so on. */
   depth: number;
   sessionId: string;
@@ -179,9 +182,9 @@ export interface JsOptions {
   /** The largest state that is kept for rolling back. Default 64 MiB. */
   checkpointBytes?: number;
   /** Names that every cell sees. Functions among them are asynchronous inside. */
-  globals?: Record<string, unknown>;
+  globals?: Record<string, any>;
   /** Bridged modules: bare specifier → named exports. */
-  imports?: Record<string, Record<string, unknown>>;
+  imports?: Record<string, Record<string, any>>;
   /** Modules that cells may import, by a relative specifier. */
   modules?: Record<string, string>;
   /**

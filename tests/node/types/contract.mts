@@ -86,6 +86,11 @@ void same;
 const handle: Execution = runCode('export default 1');
 const caught: Promise<CodeExecutionResult> = runCode('').catch(() => { throw new Error(); });
 const last: Promise<CodeExecutionResult> = runCode('').finally(() => {});
+interface Tools {
+  search(word: string): Promise<string[]>;
+}
+const tools: Tools = { search: async (word) => [word] };
+await runCode('', { globals: tools, imports: { tools } });
 const awaited: CodeExecutionResult = await runCode('', { globals: { n: 1 } } satisfies CodeExecutionOptions);
 const state: { runCode(source: string, options?: Options): Execution } = { runCode };
 void [handle, caught, last, awaited, state];

@@ -79,6 +79,11 @@ isA<number>(done.callsDropped);
 isA<string | undefined>(done.calls[0]?.error);
 // @ts-expect-error a tool has no imports
 kit.runTool('', { imports: {} });
+interface Todo {
+  id: number;
+}
+const todo: Todo = { id: 1 };
+kit.runTool('', { args: todo, globals: { todo } });
 // @ts-expect-error args is an object
 kit.runTool('', { args: [] });
 

@@ -60,6 +60,13 @@ const html: HtmlOptions = { title: 'Run', theme: 'dark', expanded: true, preview
 const update: Update = result;
 isA<string[]>([renderCall(args, terminal), renderTerminal(update, terminal), renderHtml(result, html), toIpynb([result, update])]);
 isA<string>(renderHtml(JSON.parse('{}')));
+new Notebook({
+  tools: {
+    search: { description: 'Search', call: async ({ query }, { signal }) => `${query} ${signal.aborted}` },
+    size: { call: (args: { path: string }, context) => isA<[string, AbortSignal]>([args.path, context.signal]) },
+    double: ({ n }) => n * 2,
+  },
+});
 const child: Notebook = notebook.child({ tools: { one: () => 1 }, llm: false, agent: false, limits: { maxCells: 1 } });
 isA<Tool>(child.tool());
 await notebook.close();
